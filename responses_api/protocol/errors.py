@@ -1,0 +1,124 @@
+"""The one exception that becomes an error on the wire, in every transport.
+
+Specification: "Errors" (five types, one body shape) and the `error` streaming event.
+"""
+
+from typing import Literal, cast
+
+from responses_api.protocol.plain import Json
+
+ErrorType = Literal["invalid_request", "not_found", "too_many_requests", "server_error", "model_error"]
+
+
+class ProtocolError(Exception):
+    """A refusal or failure as the client will read it.
+
+    `status` is the HTTP status; `retry_after` is in seconds and only advises. `message` is written for the
+    client: never put credentials, addresses or an upstream's raw answer into it.
+    """
+
+    def __init__(
+        self,
+        *,
+        status: int,
+        type: ErrorType,
+        message: str,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.type: ErrorType = type
+        self.code = code
+        self.message = message
+        self.param = param
+        self.retry_after = retry_after
+
+    def __repr__(self) -> str:
+        return f"ProtocolError({self.status} {self.type} {self.code} {self.param!r}: {self.message})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions pickle by positional arguments, which this one does not take.
+        return (ProtocolError.from_plain, (self.to_plain(),))
+
+    def body(self) -> Json:
+        """The JSON body of an HTTP error."""
+        return {
+            "error": {
+                "message": self.message,
+                "type": self.type,
+                "param": self.param,
+                "code": self.code,
+            }
+        }
+
+    def payload(self) -> Json:
+        """The `error` object inside an `error` streaming event."""
+        return {"type": self.type, "code": self.code, "message": self.message, "param": self.param}
+
+    def snapshot_error(self) -> Json:
+        """The `error` field of a failed response, where `code` may not be null."""
+        return {"code": self.code or self.type, "message": self.message}
+
+    def to_plain(self) -> Json:
+        """Every field as JSON, to cross a process boundary."""
+        return {
+            "status": self.status,
+            "type": self.type,
+            "code": self.code,
+            "message": self.message,
+            "param": self.param,
+            "retry_after": self.retry_after,
+        }
+
+    @staticmethod
+    def from_plain(plain: Json) -> "ProtocolError":
+        """The inverse of `to_plain`."""
+        return ProtocolError(
+            status=plain["status"],
+            type=cast(ErrorType, plain["type"]),
+            code=plain["code"],
+            message=plain["message"],
+            param=plain["param"],
+            retry_after=plain["retry_after"],
+        )
+
+
+def invalid_request(
+    message: str, param: str | None = None, code: str | None = None, status: int = 400
+) -> ProtocolError:
+    """The request cannot be served as it is; `param` is the path of the field to change."""
+    return ProtocolError(status=status, type="invalid_request", message=message, param=param, code=code)
+
+
+def not_found(message: str, param: str | None = None, code: str | None = None) -> ProtocolError:
+    """No such object for this caller: unknown, deleted and somebody else's read alike."""
+    return ProtocolError(status=404, type="not_found", message=message, param=param, code=code)
+
+
+def too_many_requests(
+    message: str, code: str = "rate_limit_exceeded", retry_after: float | None = None
+) -> ProtocolError:
+    """A limit was hit; the message names it. `retry_after` in seconds."""
+    return ProtocolError(
+        status=429, type="too_many_requests", message=message, code=code, retry_after=retry_after
+    )
+
+
+def server_error(
+    message: str, code: str | None = None, status: int = 500, retry_after: float | None = None
+) -> ProtocolError:
+    """A fault of this service: 500, or 503 when trying again later may help."""
+    return ProtocolError(
+        status=status, type="server_error", message=message, code=code, retry_after=retry_after
+    )
+
+
+def model_error(
+    message: str, code: str = "upstream_error", status: int = 500, retry_after: float | None = None
+) -> ProtocolError:
+    """The model or the backend that serves it failed."""
+    return ProtocolError(
+        status=status, type="model_error", message=message, code=code, retry_after=retry_after
+    )

@@ -1,0 +1,251 @@
+"""The payloads of the streaming events, as plain dicts without `sequence_number`.
+
+Whoever emits stamps the number, in one place. Indexes count from 0.
+Specification: "Streaming"; the `Response…StreamingEvent` schemas.
+"""
+
+from collections.abc import Sequence
+
+from responses_api.protocol import event_types as t
+from responses_api.protocol.event_types import TERMINAL_TYPES, Dialect
+from responses_api.protocol.plain import Json
+
+__all__ = [
+    "TERMINAL_TYPES",
+    "Dialect",
+    "completed",
+    "content_part_added",
+    "content_part_done",
+    "created",
+    "error",
+    "failed",
+    "function_call_arguments_delta",
+    "function_call_arguments_done",
+    "in_progress",
+    "incomplete",
+    "output_item_added",
+    "output_item_done",
+    "output_text_annotation_added",
+    "output_text_delta",
+    "output_text_done",
+    "queued",
+    "reasoning_delta",
+    "reasoning_done",
+    "reasoning_summary_part_added",
+    "reasoning_summary_part_done",
+    "reasoning_summary_text_delta",
+    "reasoning_summary_text_done",
+    "refusal_delta",
+    "refusal_done",
+    "terminal",
+]
+
+_TERMINAL_BY_STATUS = {
+    "completed": t.COMPLETED,
+    "incomplete": t.INCOMPLETE,
+    "failed": t.FAILED,
+    # There is no event of its own for it: what a cancelled response holds is incomplete, and nothing failed.
+    "cancelled": t.INCOMPLETE,
+}
+
+
+def created(response: Json) -> Json:
+    """The first event: the response exists."""
+    return {"type": t.CREATED, "response": response}
+
+
+def queued(response: Json) -> Json:
+    """The response waits for a worker."""
+    return {"type": t.QUEUED, "response": response}
+
+
+def in_progress(response: Json) -> Json:
+    """The response is being generated."""
+    return {"type": t.IN_PROGRESS, "response": response}
+
+
+def completed(response: Json) -> Json:
+    """Terminal: everything was said."""
+    return {"type": t.COMPLETED, "response": response}
+
+
+def failed(response: Json) -> Json:
+    """Terminal: the response's `error` says why."""
+    return {"type": t.FAILED, "response": response}
+
+
+def incomplete(response: Json) -> Json:
+    """Terminal: the response was cut short; `incomplete_details` says why, or its status is `cancelled`."""
+    return {"type": t.INCOMPLETE, "response": response}
+
+
+def terminal(response: Json) -> Json:
+    """The terminal event that fits the response's status. Raises KeyError when the status is not final."""
+    return {"type": _TERMINAL_BY_STATUS[response["status"]], "response": response}
+
+
+def error(payload: Json) -> Json:
+    """A failure inside a stream, always followed by `failed`. The payload is `ProtocolError.payload()`."""
+    return {"type": t.ERROR, "error": payload}
+
+
+def output_item_added(output_index: int, item: Json) -> Json:
+    """An item begins."""
+    return {"type": t.OUTPUT_ITEM_ADDED, "output_index": output_index, "item": item}
+
+
+def output_item_done(output_index: int, item: Json) -> Json:
+    """An item is final; nothing about it follows."""
+    return {"type": t.OUTPUT_ITEM_DONE, "output_index": output_index, "item": item}
+
+
+def content_part_added(item_id: str, output_index: int, content_index: int, part: Json) -> Json:
+    """A content part of a message or of reasoning begins."""
+    return _of_content(t.CONTENT_PART_ADDED, item_id, output_index, content_index, "part", part)
+
+
+def content_part_done(item_id: str, output_index: int, content_index: int, part: Json) -> Json:
+    """A content part is final."""
+    return _of_content(t.CONTENT_PART_DONE, item_id, output_index, content_index, "part", part)
+
+
+def output_text_delta(
+    item_id: str,
+    output_index: int,
+    content_index: int,
+    delta: str,
+    logprobs: Sequence[Json] = (),
+    obfuscation: str | None = None,
+) -> Json:
+    """More text. `logprobs` is always there, because some clients require it; `obfuscation` is padding."""
+    event = _of_content(t.OUTPUT_TEXT_DELTA, item_id, output_index, content_index, "delta", delta)
+    event["logprobs"] = list(logprobs)
+    return _padded(event, obfuscation)
+
+
+def output_text_done(
+    item_id: str, output_index: int, content_index: int, text: str, logprobs: Sequence[Json] = ()
+) -> Json:
+    """The whole text of a part."""
+    event = _of_content(t.OUTPUT_TEXT_DONE, item_id, output_index, content_index, "text", text)
+    event["logprobs"] = list(logprobs)
+    return event
+
+
+def output_text_annotation_added(
+    item_id: str, output_index: int, content_index: int, annotation_index: int, annotation: Json
+) -> Json:
+    """A citation on a text part."""
+    event = _of_content(
+        t.OUTPUT_TEXT_ANNOTATION_ADDED, item_id, output_index, content_index, "annotation", annotation
+    )
+    event["annotation_index"] = annotation_index
+    return event
+
+
+def refusal_delta(item_id: str, output_index: int, content_index: int, delta: str) -> Json:
+    """More of a refusal."""
+    return _of_content(t.REFUSAL_DELTA, item_id, output_index, content_index, "delta", delta)
+
+
+def refusal_done(item_id: str, output_index: int, content_index: int, refusal: str) -> Json:
+    """The whole refusal."""
+    return _of_content(t.REFUSAL_DONE, item_id, output_index, content_index, "refusal", refusal)
+
+
+def reasoning_delta(
+    item_id: str,
+    output_index: int,
+    content_index: int,
+    delta: str,
+    dialect: Dialect = "open",
+    obfuscation: str | None = None,
+) -> Json:
+    """More raw reasoning, named as the dialect names it."""
+    name = t.REASONING_DELTA_TYPES[dialect]
+    return _padded(_of_content(name, item_id, output_index, content_index, "delta", delta), obfuscation)
+
+
+def reasoning_done(
+    item_id: str, output_index: int, content_index: int, text: str, dialect: Dialect = "open"
+) -> Json:
+    """The whole raw reasoning of a part, named as the dialect names it."""
+    return _of_content(
+        t.REASONING_DONE_TYPES[dialect], item_id, output_index, content_index, "text", text
+    )
+
+
+def reasoning_summary_part_added(item_id: str, output_index: int, summary_index: int, part: Json) -> Json:
+    """A part of a reasoning summary begins."""
+    return _of_summary(t.REASONING_SUMMARY_PART_ADDED, item_id, output_index, summary_index, "part", part)
+
+
+def reasoning_summary_part_done(item_id: str, output_index: int, summary_index: int, part: Json) -> Json:
+    """A part of a reasoning summary is final."""
+    return _of_summary(t.REASONING_SUMMARY_PART_DONE, item_id, output_index, summary_index, "part", part)
+
+
+def reasoning_summary_text_delta(
+    item_id: str, output_index: int, summary_index: int, delta: str, obfuscation: str | None = None
+) -> Json:
+    """More summary text."""
+    name = t.REASONING_SUMMARY_TEXT_DELTA
+    return _padded(_of_summary(name, item_id, output_index, summary_index, "delta", delta), obfuscation)
+
+
+def reasoning_summary_text_done(item_id: str, output_index: int, summary_index: int, text: str) -> Json:
+    """The whole text of a summary part."""
+    return _of_summary(t.REASONING_SUMMARY_TEXT_DONE, item_id, output_index, summary_index, "text", text)
+
+
+def function_call_arguments_delta(
+    item_id: str, output_index: int, delta: str, obfuscation: str | None = None
+) -> Json:
+    """More of a call's arguments, a fragment of JSON text."""
+    event: Json = {
+        "type": t.FUNCTION_CALL_ARGUMENTS_DELTA,
+        "item_id": item_id,
+        "output_index": output_index,
+        "delta": delta,
+    }
+    return _padded(event, obfuscation)
+
+
+def function_call_arguments_done(item_id: str, output_index: int, arguments: str) -> Json:
+    """The whole arguments of a call, as JSON text."""
+    return {
+        "type": t.FUNCTION_CALL_ARGUMENTS_DONE,
+        "item_id": item_id,
+        "output_index": output_index,
+        "arguments": arguments,
+    }
+
+
+def _of_content(
+    name: str, item_id: str, output_index: int, content_index: int, field: str, value: str | Json
+) -> Json:
+    return {
+        "type": name,
+        "item_id": item_id,
+        "output_index": output_index,
+        "content_index": content_index,
+        field: value,
+    }
+
+
+def _of_summary(
+    name: str, item_id: str, output_index: int, summary_index: int, field: str, value: str | Json
+) -> Json:
+    return {
+        "type": name,
+        "item_id": item_id,
+        "output_index": output_index,
+        "summary_index": summary_index,
+        field: value,
+    }
+
+
+def _padded(event: Json, obfuscation: str | None) -> Json:
+    if obfuscation is not None:
+        event["obfuscation"] = obfuscation
+    return event

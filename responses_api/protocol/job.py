@@ -1,0 +1,82 @@
+"""What the web side hands to a worker, and how it crosses.
+
+Plain data only: the worker needs no database to generate, and no code is shared but this.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import orjson
+
+from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.plain import Json
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSpec:
+    """Where and how to call a model. All timeouts are in seconds.
+
+    `api_key_env` names the environment variable of the worker that holds the credential: the credential itself
+    never travels.
+    """
+
+    name: str
+    kind: str
+    base_url: str
+    api_key_env: str | None
+    connect_timeout: float
+    first_byte_timeout: float
+    idle_timeout: float
+    total_timeout: float
+
+    def to_plain(self) -> Json:
+        """Every field as JSON."""
+        return _to_plain(self)
+
+    @classmethod
+    def from_plain(cls, plain: Json) -> "BackendSpec":
+        """The inverse of `to_plain`; fields that a newer sender added are ignored."""
+        return _from_plain(cls, plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One response to generate.
+
+    `request` is `CreateRequest.to_plain()`; `context` the whole conversation as canonical items, the new input
+    included; `input_items` the new input as it is stored (with ids); `backend` is `BackendSpec.to_plain()`;
+    `created_at` is in unix seconds; `inbox` the web process that follows live, if one does.
+    """
+
+    response_id: str
+    tenant_id: str
+    key_id: str
+    request_id: str
+    created_at: int
+    request: Json
+    context: list[Json]
+    input_items: list[Json]
+    backend: Json
+    upstream_model: str
+    inbox: str | None
+    dialect: Dialect
+
+    def to_bytes(self) -> bytes:
+        """The job as JSON."""
+        return orjson.dumps(_to_plain(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Job":
+        """The inverse of `to_bytes`. Raises ValueError or TypeError when the bytes are not a whole job."""
+        return _from_plain(cls, orjson.loads(data))
+
+
+def _to_plain(record: Any) -> Json:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def _from_plain(cls: type[_T], plain: Json) -> _T:
+    known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+    return cls(**{name: value for name, value in plain.items() if name in known})
