@@ -1,0 +1,52 @@
+# Antiphon's commands. Python 3.11+ and a package index are all they need; PYTHON=python3.12 picks another Python.
+
+PYTHON ?= python3
+PORT ?= 8000
+HOST ?= 127.0.0.1
+TESTS ?= tests
+WORKERS ?= auto
+UV ?= uv
+
+BIN := .venv/bin
+MANAGE := $(BIN)/python manage.py
+INSTALL := @$(PYTHON) -B config/local/install.py
+LOCK := $(UV) pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCKFLAGS)
+
+export PORT HOST PEER
+
+.PHONY: help run venv dev test check bench lock clean
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Start everything on this machine: PostgreSQL, Valkey, a model, web, worker, beat (PORT=8000)
+	$(INSTALL) requirements.lock
+	@exec $(BIN)/python -m config.local
+
+venv: ## Make .venv with what the service needs
+	$(INSTALL) requirements.lock
+
+dev: ## Make .venv with what the tests and checks need, too
+	$(INSTALL) requirements.lock requirements-dev.lock
+
+test: dev ## Run the tests (TESTS=tests/unit for a part, ARGS=... for pytest)
+	@exec $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(TESTS) $(ARGS)
+
+check: dev ## Run ruff, mypy, import-linter and the check for missing migrations
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	SECRET_KEY=check DATABASE_URL=postgresql:///unused VALKEY_URL=redis://unused $(MANAGE) makemigrations --check --dry-run
+
+bench: dev ## Measure streams and requests per second (PEER=litellm puts LiteLLM's proxy beside it)
+	@exec $(BIN)/python -m tests.bench $(ARGS)
+
+lock: ## Pin the versions anew (needs uv; LOCKFLAGS=--upgrade takes newer ones)
+	$(LOCK) -o requirements.lock requirements.in
+	$(LOCK) -o requirements-dev.lock requirements-dev.in
+
+clean: ## Remove .venv and caches; the data in var/ stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

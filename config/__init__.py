@@ -1,0 +1,1 @@
+"""Wiring only: settings, urls, the ASGI and Celery applications, logging, and the local runtime of `make run`."""
