@@ -1,0 +1,1 @@
+"""What tests share: a scripted upstream, a raw client, and real processes of the service."""
