@@ -1,0 +1,1 @@
+"""The Chat Completions wire format, as spoken by OpenAI, vLLM, llama.cpp, Ollama and most gateways."""

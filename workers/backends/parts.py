@@ -1,0 +1,80 @@
+"""What an adapter feeds the emitter: the pieces of an answer, freed of the upstream's wire format.
+
+`key` is the upstream's own name for the piece that grows (an index, an id, a field name): parts with an equal key
+belong together. Adapters never think about items, indexes or events; the emitter never about an upstream.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from responses_api.protocol.plain import Json
+
+StopReason = Literal["stop", "length", "content_filter", "tool_calls"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More of the answer's text. `logprobs` are `LogProb` objects of the specification, one a token."""
+
+    key: Hashable
+    text: str
+    logprobs: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalDelta:
+    """More of the model's own refusal."""
+
+    key: Hashable
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More raw reasoning."""
+
+    key: Hashable
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryDelta:
+    """More of a summary of the reasoning."""
+
+    key: Hashable
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """Something about a function call: its id, its name or more of its arguments, in whatever order they come.
+
+    None and "" both mean "not told here". A repeated id or name says nothing new.
+    """
+
+    key: Hashable
+    call_id: str | None
+    name: str | None
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """Token counts as far as the upstream told them; each report replaces the one before."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    total_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why the model stopped. The last part of an answer that was not cut off."""
+
+    reason: StopReason
+
+
+Part: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta | CallDelta | UsageReport | Stop

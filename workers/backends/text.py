@@ -1,0 +1,63 @@
+"""Text from an upstream, made safe to carry: no NUL (jsonb cannot hold it) and no lone surrogates (UTF-8 cannot).
+
+Both become U+FFFD. A surrogate pair that was cut between two deltas is put together again.
+"""
+
+import orjson
+
+REPLACEMENT = "\ufffd"
+NOTHING = b'""'
+
+
+def safe_text(text: str) -> str:
+    """The text as it can be stored and sent; surrogate pairs in it become the character they mean."""
+    text = text.replace("\x00", REPLACEMENT)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+class GrowingText:
+    """Text that arrives in pieces. What was pushed and what it became are the same in every piece and in whole."""
+
+    __slots__ = ("_pending", "_pieces")
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._pending = ""
+
+    def push(self, piece: str) -> bytes:
+        """Append a piece; returns what was really appended, as a JSON string (`""` when nothing was)."""
+        if self._pending:
+            piece, self._pending = self._pending + piece, ""
+        if "\x00" in piece:
+            piece = piece.replace("\x00", REPLACEMENT)
+        try:
+            encoded = orjson.dumps(piece)
+        except TypeError:
+            piece = self._mend(piece)
+            encoded = orjson.dumps(piece)
+        self._pieces.append(piece)
+        return encoded
+
+    def flush(self) -> bytes:
+        """The half of a surrogate pair that waited in vain, as a JSON string; call it before reading the whole."""
+        if not self._pending:
+            return NOTHING
+        self._pending = ""
+        self._pieces.append(REPLACEMENT)
+        return orjson.dumps(REPLACEMENT)
+
+    def __str__(self) -> str:
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    def _mend(self, piece: str) -> str:
+        """Hold back a high surrogate at the very end: its other half may come with the next piece."""
+        if "\ud800" <= piece[-1] <= "\udbff":
+            self._pending = piece[-1]
+            piece = piece[:-1]
+        return safe_text(piece)
