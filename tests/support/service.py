@@ -1,0 +1,198 @@
+"""The whole service as real processes: daphne, a Celery worker and beat, with a scripted upstream behind it.
+
+Everything it needs is its own: a database, a Valkey number, a port, two tenants. One tenant is the friend
+whose calls a test is about; the other is the stranger, who must never see any of it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.support.client import Client, wait_until
+from tests.support.databases import drop_database, fresh_database, numbered
+from tests.support.processes import ROOT, Child, free_port
+from tests.support.upstream import ScriptedUpstream
+
+MODEL = "test-model"
+UPSTREAM_MODEL = "upstream-model"
+UPSTREAM_KEY = "sk-upstream-secret"
+READY_SECONDS = 40.0
+
+
+class Service:
+    """The processes and what a test needs to talk to them.
+
+    `name` keeps services that run at the same time apart; `number` is their Valkey database. `settings` are
+    environment variables on top of the defaults of a test service.
+    """
+
+    def __init__(self, name: str, number: int, folder: Path, settings: dict[str, str] | None = None) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.root_url = f"http://127.0.0.1:{self.port}"
+        self.base_url = f"{self.root_url}/v1"
+        self.upstream = ScriptedUpstream(actor=True)
+        self._name = name
+        self._number = number
+        self._servers = {key: os.environ[key] for key in ("DATABASE_URL", "VALKEY_URL")}
+        self._settings = settings or {}
+        self.env: dict[str, str] = {}
+        self.children: list[Child] = []
+
+    # ---- life
+
+    def start(self) -> Self:
+        """Bring everything up and return when the service says it is ready."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.upstream.start()
+        self.env = self._environment()
+        self.web = Child("web", self._web_command(), env=self.env, folder=self.folder)
+        self.worker = Child("worker", self._worker_command(), env=self.env, folder=self.folder)
+        self.beat = Child("beat", self._beat_command(), env=self.env, folder=self.folder)
+        self.children = [self.web, self.worker, self.beat]
+        self.manage("migrate", "--verbosity=0")
+        self.friend = self.client(self.create_tenant("friend"))
+        self.stranger = self.client(self.create_tenant("stranger"))
+        self.add_backend("scripted", self.upstream.base_url, MODEL)
+        for child in self.children:
+            child.start()
+        self.wait_ready()
+        return self
+
+    def stop(self) -> None:
+        """End every process and remove the database."""
+        for child in reversed(self.children):
+            child.stop()
+        self.upstream.stop()
+        drop_database(self._servers["DATABASE_URL"], self._name)
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def wait_ready(self, timeout: float = READY_SECONDS) -> None:
+        """Wait for 200 from /readyz; the logs are part of the error when it does not come."""
+        try:
+            wait_until(self._is_ready, timeout=timeout, what="/readyz")
+        except (TimeoutError, ChildProcessError) as exc:
+            raise RuntimeError(f"the service did not become ready: {exc}\n{self.logs()}") from exc
+
+    # ---- single parts
+
+    def kill_worker(self) -> None:
+        """SIGKILL, in the middle of whatever the worker does."""
+        self.worker.kill()
+
+    def start_worker(self) -> None:
+        """Start the worker again. What is asked meanwhile waits in the queue for it."""
+        self.worker.start()
+
+    def restart_web(self) -> None:
+        """Stop the web process as an operator does, and start it on the same port."""
+        self.web.stop()
+        self.web.start()
+        self.wait_ready()
+
+    # ---- what operators do
+
+    def manage(self, *arguments: str) -> str:
+        """Run `manage.py` against this service and return what it printed."""
+        command = [sys.executable, "manage.py", *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise RuntimeError(
+                f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+            )
+        return done.stdout
+
+    def create_tenant(self, name: str) -> str:
+        """Create a tenant and return its key."""
+        return str(json.loads(self.manage("create_tenant", name, "--json"))["key"])
+
+    def add_backend(self, name: str, base_url: str, *models: str, options: tuple[str, ...] = ()) -> None:
+        """Add a Chat Completions backend that serves `models`, each under the upstream's own name for it."""
+        named = [argument for model in models for argument in ("--model", f"{model}={UPSTREAM_MODEL}")]
+        kind = ("--kind", "chat_completions", "--base-url", base_url, "--api-key-env", "TEST_UPSTREAM_KEY")
+        self.manage("add_backend", name, *kind, *named, *options)
+
+    def client(self, key: str | None, model: str | None = MODEL) -> Client:
+        """A raw client with this key."""
+        return Client(self.base_url, key, model)
+
+    # ---- logs
+
+    def mark(self) -> dict[str, int]:
+        """Where the logs end now; to be given to `logs`."""
+        return {child.name: child.printed() for child in self.children}
+
+    def logs(self, since: dict[str, int] | None = None, last: int = 6000) -> str:
+        """What the processes printed since the mark; the end of it when it is long."""
+        sections = []
+        for child in self.children:
+            state = "running" if child.running else "not running"
+            text = child.output((since or {}).get(child.name, 0))[-last:]
+            sections.append(f"--- {child.name} ({state}), {child.log}\n{text}")
+        return "\n".join(sections)
+
+    # ---- how it is put together
+
+    def _environment(self) -> dict[str, str]:
+        dropped = ("CELERY_BROKER_URL", "DJANGO_SETTINGS_MODULE")
+        inherited = {key: value for key, value in os.environ.items() if key not in dropped}
+        own = {
+            "DATABASE_URL": fresh_database(self._servers["DATABASE_URL"], self._name),
+            "VALKEY_URL": numbered(self._servers["VALKEY_URL"], self._number),
+            "ANTIPHON_IGNORE_ENV_FILES": "1",
+            "SECRET_KEY": "of-a-test-service",
+            "PYTHONUNBUFFERED": "1",
+            "TEST_UPSTREAM_KEY": UPSTREAM_KEY,
+        }
+        return {**inherited, **own, **self._settings}
+
+    def _is_ready(self) -> bool:
+        for child in self.children:
+            if not child.running:
+                raise ChildProcessError(f"{child.name} has ended")
+        try:
+            with urllib.request.urlopen(f"{self.root_url}/readyz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _web_command(self) -> list[str]:
+        endpoint = f"tcp:port={self.port}:interface=127.0.0.1:backlog=2048"
+        return [sys.executable, "-m", "daphne", "-e", endpoint, "config.asgi:application"]
+
+    def _worker_command(self) -> list[str]:
+        options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--prefetch-multiplier=1"]
+        return [
+            sys.executable,
+            "-m",
+            "celery",
+            "-A",
+            "config",
+            "worker",
+            "-P",
+            "threads",
+            "-c",
+            "64",
+            *options,
+        ]
+
+    def _beat_command(self) -> list[str]:
+        schedule = str(self.folder / "beat-schedule")
+        return [sys.executable, "-m", "celery", "-A", "config", "beat", "-s", schedule, "--pidfile="]
