@@ -1,67 +1,40 @@
-"""Child processes of tests: started in the project's root, their output kept, ended with all they started."""
+"""A program of the service under test: started, killed and started again, its output kept for the report."""
 
-import contextlib
-import os
-import signal
-import socket
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-STOP_SECONDS = 10.0
+from config.local.children import Child, Program, start
+from config.local.places import ROOT
 
 
-def free_port() -> int:
-    """A TCP port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-class Child:
-    """One program, which may be started again after it ended; its output is appended to one file."""
+class Process:
+    """One program that a test may end and start again; its output is appended to one file."""
 
     def __init__(self, name: str, command: Sequence[str], *, env: Mapping[str, str], folder: Path) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        self._command = list(command)
-        self._env = dict(env)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._program = Program(name=name, argv=command, log=self.log, env=env, cwd=ROOT)
+        self._child: Child | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it is alive."""
+        return self._child is not None and not self._child.ended
 
     def start(self) -> None:
         """Start it; it must not be running."""
         assert not self.running, f"{self.name} runs already"
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command, cwd=ROOT, env=self._env, stdout=log, stderr=log, start_new_session=True
-            )
-
-    @property
-    def running(self) -> bool:
-        """Whether the process is alive."""
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        assert self._process is not None
-        return self._process.pid
-
-    def kill(self) -> None:
-        """SIGKILL: it gets no chance to say or finish anything."""
-        self._end(signal.SIGKILL)
+        self._child = start(self._program)
 
     def stop(self) -> None:
         """SIGTERM, as an operator stops it; SIGKILL when that is not enough."""
-        if self.running:
-            os.kill(self.pid, signal.SIGTERM)
-            try:
-                assert self._process is not None
-                self._process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.kill()
+        if self._child is not None:
+            self._child.stop()
+
+    def kill(self) -> None:
+        """SIGKILL: it gets no chance to say or finish anything."""
+        assert self._child is not None
+        self._child.kill()
 
     def output(self, since: int = 0) -> str:
         """What it printed after the first `since` bytes."""
@@ -74,9 +47,3 @@ class Child:
     def printed(self) -> int:
         """How many bytes it has printed."""
         return self.log.stat().st_size if self.log.exists() else 0
-
-    def _end(self, how: signal.Signals) -> None:
-        assert self._process is not None
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, how)
-        self._process.wait(STOP_SECONDS)

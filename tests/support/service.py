@@ -14,9 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from config.local.places import ROOT
+from config.local.valkey import free_port
 from tests.support.client import Client, wait_until
-from tests.support.databases import drop_database, fresh_database, numbered
-from tests.support.processes import ROOT, Child, free_port
+from tests.support.cluster import with_database
+from tests.support.databases import drop_database, fresh_database
+from tests.support.processes import Process
 from tests.support.upstream import ScriptedUpstream
 
 MODEL = "test-model"
@@ -43,7 +46,7 @@ class Service:
         self._servers = {key: os.environ[key] for key in ("DATABASE_URL", "VALKEY_URL")}
         self._settings = settings or {}
         self.env: dict[str, str] = {}
-        self.children: list[Child] = []
+        self.children: list[Process] = []
 
     # ---- life
 
@@ -52,9 +55,9 @@ class Service:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.upstream.start()
         self.env = self._environment()
-        self.web = Child("web", self._web_command(), env=self.env, folder=self.folder)
-        self.worker = Child("worker", self._worker_command(), env=self.env, folder=self.folder)
-        self.beat = Child("beat", self._beat_command(), env=self.env, folder=self.folder)
+        self.web = Process("web", self._web_command(), env=self.env, folder=self.folder)
+        self.worker = Process("worker", self._worker_command(), env=self.env, folder=self.folder)
+        self.beat = Process("beat", self._beat_command(), env=self.env, folder=self.folder)
         self.children = [self.web, self.worker, self.beat]
         self.manage("migrate", "--verbosity=0")
         self.friend = self.client(self.create_tenant("friend"))
@@ -155,7 +158,7 @@ class Service:
         inherited = {key: value for key, value in os.environ.items() if key not in dropped}
         own = {
             "DATABASE_URL": fresh_database(self._servers["DATABASE_URL"], self._name),
-            "VALKEY_URL": numbered(self._servers["VALKEY_URL"], self._number),
+            "VALKEY_URL": with_database(self._servers["VALKEY_URL"], self._number),
             "ANTIPHON_IGNORE_ENV_FILES": "1",
             "SECRET_KEY": "of-a-test-service",
             "PYTHONUNBUFFERED": "1",
