@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from responses_api.protocol import event_types as t
 from responses_api.protocol.event_types import TERMINAL_TYPES, Dialect
+from responses_api.protocol.fold import fold
 from responses_api.protocol.plain import Json
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "created",
     "error",
     "failed",
+    "fold",
     "function_call_arguments_delta",
     "function_call_arguments_done",
     "in_progress",

@@ -18,8 +18,8 @@ _T = TypeVar("_T")
 class BackendSpec:
     """Where and how to call a model. All timeouts are in seconds.
 
-    `api_key_env` names the environment variable of the worker that holds the credential: the credential itself
-    never travels.
+    `api_key_env` names the environment variable of the worker that holds the credential: the credential
+    itself never travels.
     """
 
     name: str
@@ -45,9 +45,10 @@ class BackendSpec:
 class Job:
     """One response to generate.
 
-    `request` is `CreateRequest.to_plain()`; `context` the whole conversation as canonical items, the new input
-    included; `input_items` the new input as it is stored (with ids); `backend` is `BackendSpec.to_plain()`;
-    `created_at` is in unix seconds; `inbox` the web process that follows live, if one does.
+    `request` is `CreateRequest.to_plain()`; `context` the whole conversation as canonical items, the new
+    input included; `input_items` the new input as it is stored (with ids); `backend` is
+    `BackendSpec.to_plain()`; `created_at` is in unix seconds; `inbox` the web process that follows live, if
+    one does.
     """
 
     response_id: str

@@ -18,7 +18,7 @@ _DONE_DATA = b"[DONE]"
 
 
 def encode(obj: Any) -> bytes:
-    """Compact JSON in UTF-8, never containing a raw line break. Raises TypeError for what JSON cannot hold."""
+    """Compact JSON in UTF-8, never containing a raw line break. Raises TypeError for what is not JSON."""
     return orjson.dumps(obj)
 
 

@@ -1,0 +1,192 @@
+"""Content parts as clients send them, and their canonical form.
+
+Canonical means: known fields only, nulls left out, `annotations` always there.
+Specification: the `…ContentParam` schemas.
+"""
+
+import re
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import AfterValidator, BeforeValidator, Field, Tag
+from typing_extensions import TypedDict
+
+from responses_api.protocol.plain import Json
+from responses_api.protocol.validation import TEXT_LIMIT, UNKNOWN_TYPE, by_type, refusal, unsupported
+
+IMAGE_URL_LIMIT = 20_971_520
+FILE_DATA_LIMIT = 33_554_432
+
+Text = Annotated[str, Field(max_length=TEXT_LIMIT)]
+
+_HTTP_URL = re.compile(r"https?://[^\s/]", re.IGNORECASE)
+_IMAGE_DATA_URL = re.compile(r"data:image/[A-Za-z0-9.+-]+(?:;[^,;]*)*;base64,.", re.IGNORECASE)
+
+
+def _unwrap_url(value: Any) -> Any:
+    """Chat Completions writes `{"url": …}`; many clients kept the habit."""
+    if isinstance(value, dict) and "url" in value:
+        return value["url"]
+    return value
+
+
+def _check_image_url(url: str) -> str:
+    if not _HTTP_URL.match(url) and not _IMAGE_DATA_URL.match(url):
+        raise refusal("must be an http(s) URL or a data:image/...;base64,... URL")
+    return url
+
+
+def _check_http_url(url: str) -> str:
+    if not _HTTP_URL.match(url):
+        raise refusal("must be an http(s) URL")
+    return url
+
+
+def _refuse_file_id(value: Any) -> None:
+    if value is not None:
+        raise unsupported("is not supported: uploaded files are not kept here, send the content or its URL")
+
+
+def without_nulls(value: Json) -> Json:
+    """The same object without its null fields."""
+    return {key: entry for key, entry in value.items() if entry is not None}
+
+
+def _canonical_file(part: Json) -> Json:
+    part = without_nulls(part)
+    if "file_data" not in part and "file_url" not in part:
+        raise refusal("is required, unless 'file_url' is given", at="file_data")
+    return part
+
+
+def _fill_annotations(part: Json) -> Json:
+    part["annotations"] = part.get("annotations") or []
+    return part
+
+
+FileId = Annotated[Any, BeforeValidator(_refuse_file_id)]
+ImageUrl = Annotated[
+    str, Field(max_length=IMAGE_URL_LIMIT), BeforeValidator(_unwrap_url), AfterValidator(_check_image_url)
+]
+HttpUrl = Annotated[str, AfterValidator(_check_http_url)]
+
+
+class InputText(TypedDict):
+    """Text from the caller."""
+
+    type: Literal["input_text"]
+    text: Text
+
+
+class InputImage(TypedDict):
+    """An image by URL, or inline as a data URL."""
+
+    type: Literal["input_image"]
+    file_id: NotRequired[FileId]
+    image_url: ImageUrl
+    detail: NotRequired[Literal["low", "high", "auto"] | None]
+
+
+class InputFile(TypedDict):
+    """A file by URL, or inline as base64."""
+
+    type: Literal["input_file"]
+    file_id: NotRequired[FileId]
+    filename: NotRequired[str | None]
+    file_data: NotRequired[Annotated[str, Field(max_length=FILE_DATA_LIMIT)] | None]
+    file_url: NotRequired[HttpUrl | None]
+
+
+class InputVideo(TypedDict):
+    """A video by URL."""
+
+    type: Literal["input_video"]
+    video_url: str
+
+
+class UrlCitation(TypedDict):
+    """An annotation of output text; indexes count characters."""
+
+    type: Literal["url_citation"]
+    start_index: Annotated[int, Field(ge=0)]
+    end_index: Annotated[int, Field(ge=0)]
+    url: str
+    title: str
+
+
+class OutputText(TypedDict):
+    """Text the model said."""
+
+    type: Literal["output_text"]
+    text: Text
+    annotations: NotRequired[Annotated[list[UrlCitation], Field(fail_fast=True)] | None]
+
+
+class Refusal(TypedDict):
+    """The model's words for saying no."""
+
+    type: Literal["refusal"]
+    refusal: Text
+
+
+class ReasoningText(TypedDict):
+    """Raw reasoning, replayed."""
+
+    type: Literal["reasoning_text", "text"]
+    text: Text
+
+
+class SummaryText(TypedDict):
+    """A part of a reasoning summary."""
+
+    type: Literal["summary_text"]
+    text: Text
+
+
+class _OfTextType(TypedDict):
+    type: Literal["input_text"]
+
+
+class _OfInputType(TypedDict):
+    type: Literal["input_text", "input_image", "input_file"]
+
+
+class _OfOutputType(TypedDict):
+    type: Literal["output_text", "refusal"]
+
+
+class _OfToolOutputType(TypedDict):
+    type: Literal["input_text", "input_image", "input_file", "input_video"]
+
+
+InputPart = Annotated[
+    Annotated[InputText, Tag("~input_text")]
+    | Annotated[InputImage, AfterValidator(without_nulls), Tag("~input_image")]
+    | Annotated[InputFile, AfterValidator(_canonical_file), Tag("~input_file")]
+    | Annotated[_OfInputType, Tag(UNKNOWN_TYPE)],
+    by_type("input_text", "input_image", "input_file"),
+]
+"""What a user message holds."""
+
+InstructionPart = Annotated[
+    Annotated[InputText, Tag("~input_text")] | Annotated[_OfTextType, Tag(UNKNOWN_TYPE)],
+    by_type("input_text"),
+]
+"""What a system or developer message holds."""
+
+OutputPart = Annotated[
+    Annotated[OutputText, AfterValidator(_fill_annotations), Tag("~output_text")]
+    | Annotated[Refusal, Tag("~refusal")]
+    | Annotated[_OfOutputType, Tag(UNKNOWN_TYPE)],
+    by_type("output_text", "refusal"),
+]
+"""What an assistant message holds."""
+
+ToolOutputPart = Annotated[
+    Annotated[InputText, Tag("~input_text")]
+    | Annotated[InputImage, AfterValidator(without_nulls), Tag("~input_image")]
+    | Annotated[InputFile, AfterValidator(_canonical_file), Tag("~input_file")]
+    | Annotated[InputVideo, Tag("~input_video")]
+    | Annotated[_OfToolOutputType, Tag(UNKNOWN_TYPE)],
+    by_type("input_text", "input_image", "input_file", "input_video"),
+]
+"""What a function may answer with, besides a string."""

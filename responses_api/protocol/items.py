@@ -1,0 +1,216 @@
+"""Input items as clients send them, and their canonical form.
+
+Canonical items have known fields only, no id and no status, and message content is always a list of parts.
+Specification: "Items", the `…ItemParam` schemas; vendor-prefixed types are kept whole.
+"""
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import AfterValidator, Field, Tag
+from typing_extensions import TypedDict
+
+from responses_api.protocol.content import (
+    InputPart,
+    InstructionPart,
+    OutputPart,
+    ReasoningText,
+    SummaryText,
+    Text,
+    ToolOutputPart,
+    without_nulls,
+)
+from responses_api.protocol.plain import Json
+from responses_api.protocol.validation import (
+    LIST,
+    NAME_PATTERN,
+    STRING,
+    TAG,
+    UNKNOWN_TYPE,
+    VENDOR,
+    branch,
+    is_vendor_type,
+    string_or_list,
+    unsupported,
+)
+
+CallId = Annotated[str, Field(min_length=1, max_length=64)]
+FunctionName = Annotated[str, Field(pattern=NAME_PATTERN)]
+
+_PARTS = "content parts"
+
+SUPPORTED_TYPES = (
+    "message",
+    "function_call",
+    "function_call_output",
+    "reasoning",
+    "compaction",
+    "item_reference",
+)
+
+
+class UserMessage(TypedDict):
+    """What the user said."""
+
+    role: Literal["user"]
+    content: Annotated[
+        Annotated[Text, Tag(STRING)] | Annotated[list[InputPart], Field(fail_fast=True), Tag(LIST)],
+        string_or_list(_PARTS),
+    ]
+
+
+class InstructionMessage(TypedDict):
+    """What the system or the developer demands."""
+
+    role: Literal["system", "developer"]
+    content: Annotated[
+        Annotated[Text, Tag(STRING)] | Annotated[list[InstructionPart], Field(fail_fast=True), Tag(LIST)],
+        string_or_list(_PARTS),
+    ]
+
+
+class AssistantMessage(TypedDict):
+    """What the model said."""
+
+    role: Literal["assistant"]
+    content: Annotated[
+        Annotated[Text, Tag(STRING)] | Annotated[list[OutputPart], Field(fail_fast=True), Tag(LIST)],
+        string_or_list(_PARTS),
+    ]
+    phase: NotRequired[Literal["commentary", "final_answer"] | None]
+
+
+class FunctionCall(TypedDict):
+    """A call the model made; `arguments` is JSON text."""
+
+    type: Literal["function_call"]
+    call_id: CallId
+    name: FunctionName
+    arguments: str
+
+
+class FunctionCallOutput(TypedDict):
+    """The caller's answer to a call."""
+
+    type: Literal["function_call_output"]
+    call_id: CallId
+    output: Annotated[
+        Annotated[Text, Tag(STRING)] | Annotated[list[ToolOutputPart], Field(fail_fast=True), Tag(LIST)],
+        string_or_list(_PARTS),
+    ]
+
+
+class Reasoning(TypedDict):
+    """Reasoning, replayed: `content` is accepted although the schema only sends it out."""
+
+    type: Literal["reasoning"]
+    summary: NotRequired[Annotated[list[SummaryText], Field(fail_fast=True)] | None]
+    content: NotRequired[Annotated[list[ReasoningText], Field(fail_fast=True)] | None]
+    encrypted_content: NotRequired[str | None]
+
+
+class Compaction(TypedDict):
+    """What was compacted, sealed."""
+
+    type: Literal["compaction"]
+    encrypted_content: Text
+
+
+class ItemReference(TypedDict):
+    """An item of a stored response, by its id. The type may be left out."""
+
+    id: Annotated[str, Field(min_length=1)]
+
+
+class _OfRole(TypedDict):
+    role: Literal["user", "assistant", "system", "developer"]
+
+
+def _refuse_type(kind: object) -> str:
+    supported = ", ".join(f"'{name}'" for name in SUPPORTED_TYPES)
+    raise unsupported(f"must be one of {supported}, or have a vendor prefix like 'acme:thing'")
+
+
+class _OfType(TypedDict):
+    type: Annotated[Any, AfterValidator(_refuse_type)]
+
+
+def _canonical_input(message: Json) -> Json:
+    content = message["content"]
+    if isinstance(content, str):
+        content = [{"type": "input_text", "text": content}]
+    return {"type": "message", "role": message["role"], "content": content}
+
+
+def _canonical_output(message: Json) -> Json:
+    content = message["content"]
+    if isinstance(content, str):
+        content = [{"type": "output_text", "text": content, "annotations": []}]
+    item: Json = {"type": "message", "role": "assistant", "content": content}
+    if message.get("phase") is not None:
+        item["phase"] = message["phase"]
+    return item
+
+
+def _canonical_reasoning(item: Json) -> Json:
+    item["summary"] = item.get("summary") or []
+    return without_nulls(item)
+
+
+def _canonical_reference(item: Json) -> Json:
+    return {"type": "item_reference", "id": item["id"]}
+
+
+def _canonical_vendor(item: Json) -> Json:
+    item.pop("id", None)
+    return item
+
+
+_ROLE_TAGS = {
+    "user": "~user",
+    "system": "~instruction",
+    "developer": "~instruction",
+    "assistant": "~assistant",
+}
+_ROLE_UNKNOWN = TAG + "role"
+_TYPE_TAGS = {
+    kind: TAG + kind
+    for kind in ("function_call", "function_call_output", "reasoning", "compaction", "item_reference")
+}
+
+
+def _choose(item: Any) -> str | None:
+    """The branch of an item: by its type, a message's by its role; see the tags below."""
+    if not isinstance(item, dict):
+        return None
+    kind = item.get("type")
+    if kind is None:
+        kind = _implied_type(item)
+    if kind == "message":
+        role = item.get("role")
+        return _ROLE_TAGS.get(role, _ROLE_UNKNOWN) if isinstance(role, str) else _ROLE_UNKNOWN
+    if not isinstance(kind, str):
+        return UNKNOWN_TYPE
+    return _TYPE_TAGS.get(kind) or (VENDOR if is_vendor_type(kind) else UNKNOWN_TYPE)
+
+
+def _implied_type(item: Json) -> str | None:
+    if item.get("role") is not None:
+        return "message"
+    return "item_reference" if item.get("id") is not None else None
+
+
+Item = Annotated[
+    Annotated[UserMessage, AfterValidator(_canonical_input), Tag("~user")]
+    | Annotated[InstructionMessage, AfterValidator(_canonical_input), Tag("~instruction")]
+    | Annotated[AssistantMessage, AfterValidator(_canonical_output), Tag("~assistant")]
+    | Annotated[FunctionCall, Tag("~function_call")]
+    | Annotated[FunctionCallOutput, Tag("~function_call_output")]
+    | Annotated[Reasoning, AfterValidator(_canonical_reasoning), Tag("~reasoning")]
+    | Annotated[Compaction, Tag("~compaction")]
+    | Annotated[ItemReference, AfterValidator(_canonical_reference), Tag("~item_reference")]
+    | Annotated[dict[str, Any], AfterValidator(_canonical_vendor), Tag(VENDOR)]
+    | Annotated[_OfRole, Tag(_ROLE_UNKNOWN)]
+    | Annotated[_OfType, Tag(UNKNOWN_TYPE)],
+    branch(_choose, "must be an object"),
+]
+"""One input item; validated, it is in the canonical form."""

@@ -1,0 +1,219 @@
+"""The body of a create request: validated once, with every default filled.
+
+Specification: `CreateResponseBody`. An explicit null means the default; unknown fields are ignored.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import AfterValidator, Field, Tag, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from responses_api.protocol.content import Text
+from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.items import Item
+from responses_api.protocol.plain import Json
+from responses_api.protocol.text_format import TextConfig
+from responses_api.protocol.tools import Tool, ToolChoice, check_tool_choice
+from responses_api.protocol.validation import (
+    LIST,
+    STRING,
+    refusal,
+    refuse_uncarriable,
+    string_or_list,
+    to_protocol_error,
+)
+
+METADATA_ENTRIES = 16
+METADATA_KEY_LIMIT = 64
+METADATA_VALUE_LIMIT = 512
+
+ServiceTier = Literal["auto", "default", "flex", "priority"]
+Include = Literal["reasoning.encrypted_content", "message.output_text.logprobs"]
+Truncation = Literal["auto", "disabled"]
+
+
+def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    if len(metadata) > METADATA_ENTRIES:
+        raise refusal(f"must have at most {METADATA_ENTRIES} entries")
+    for key, value in metadata.items():
+        if len(key) > METADATA_KEY_LIMIT:
+            raise refusal(f"must have keys of at most {METADATA_KEY_LIMIT} characters")
+        if not isinstance(value, str):
+            raise refusal("must be a string", at=key, code="invalid_type")
+        if len(value) > METADATA_VALUE_LIMIT:
+            raise refusal(f"must have at most {METADATA_VALUE_LIMIT} characters", at=key)
+    return metadata
+
+
+_Penalty = Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)]
+_Key = Annotated[str, Field(max_length=64)]
+
+
+class _Reasoning(TypedDict):
+    effort: NotRequired[Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None]
+    summary: NotRequired[Literal["concise", "detailed", "auto"] | None]
+
+
+class _StreamOptions(TypedDict):
+    include_obfuscation: NotRequired[bool | None]
+
+
+class _CreateBody(TypedDict):
+    model: Annotated[str, Field(min_length=1)]
+    input: NotRequired[
+        Annotated[
+            Annotated[Text, Tag(STRING)] | Annotated[list[Item], Field(fail_fast=True), Tag(LIST)],
+            string_or_list("items"),
+        ]
+        | None
+    ]
+    previous_response_id: NotRequired[Annotated[str, Field(min_length=1)] | None]
+    instructions: NotRequired[str | None]
+    tools: NotRequired[Annotated[list[Tool], Field(fail_fast=True)] | None]
+    tool_choice: NotRequired[ToolChoice | None]
+    parallel_tool_calls: NotRequired[bool | None]
+    temperature: NotRequired[Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None]
+    top_p: NotRequired[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None]
+    presence_penalty: NotRequired[_Penalty | None]
+    frequency_penalty: NotRequired[_Penalty | None]
+    max_output_tokens: NotRequired[Annotated[int, Field(ge=16)] | None]
+    max_tool_calls: NotRequired[Annotated[int, Field(ge=1)] | None]
+    reasoning: NotRequired[_Reasoning | None]
+    text: NotRequired[TextConfig | None]
+    metadata: NotRequired[Annotated[dict[str, Any], AfterValidator(_check_metadata)] | None]
+    include: NotRequired[Annotated[list[Include], Field(fail_fast=True)] | None]
+    top_logprobs: NotRequired[Annotated[int, Field(ge=0, le=20)] | None]
+    truncation: NotRequired[Truncation | None]
+    service_tier: NotRequired[ServiceTier | None]
+    store: NotRequired[bool | None]
+    stream: NotRequired[bool | None]
+    background: NotRequired[bool | None]
+    stream_options: NotRequired[_StreamOptions | None]
+    safety_identifier: NotRequired[_Key | None]
+    prompt_cache_key: NotRequired[_Key | None]
+
+
+_BODY: TypeAdapter[_CreateBody] = TypeAdapter(_CreateBody)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRequest:
+    """What a client asked for, defaults filled.
+
+    `input` and `tools` are canonical (see `items` and `tools`). A sampling setting of None was not given: the
+    backend's own default holds. `text.format` keeps its JSON Schema here; a snapshot does not echo it.
+    """
+
+    model: str
+    input: list[Json]
+    previous_response_id: str | None
+    instructions: str | None
+    tools: list[Json]
+    tool_choice: str | Json
+    parallel_tool_calls: bool
+    temperature: float | None
+    top_p: float | None
+    presence_penalty: float | None
+    frequency_penalty: float | None
+    max_output_tokens: int | None
+    max_tool_calls: int | None
+    reasoning: Json | None
+    text: Json
+    metadata: dict[str, str]
+    include: list[str]
+    top_logprobs: int | None
+    truncation: Truncation
+    service_tier: ServiceTier
+    store: bool
+    stream: bool
+    background: bool
+    stream_options: Json | None
+    safety_identifier: str | None
+    prompt_cache_key: str | None
+
+    def to_plain(self) -> Json:
+        """Every field as JSON, to cross a process boundary."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    @staticmethod
+    def from_plain(plain: Json) -> "CreateRequest":
+        """The inverse of `to_plain`, without a second validation; fields a newer sender added are ignored."""
+        return CreateRequest(**{name: plain[name] for name in _FIELDS})
+
+
+_FIELDS = tuple(field.name for field in fields(CreateRequest))
+
+
+def parse_create(body: Any) -> CreateRequest:
+    """Validate the decoded body of a create request.
+
+    Raises ProtocolError 400 with `param` as a path, such as `input[2].content[0].image_url`.
+    Specification: `CreateResponseBody`.
+    """
+    if not isinstance(body, dict):
+        raise invalid_request("The request body must be a JSON object.", code="invalid_type")
+    refuse_uncarriable(body)
+    try:
+        plain = _BODY.validate_python(body, strict=True)
+    except ValidationError as failure:
+        raise to_protocol_error(failure) from None
+    request = _fill(plain)
+    if not request.input and request.previous_response_id is None:
+        raise _no_input()
+    check_tool_choice(request.tool_choice, request.tools)
+    return request
+
+
+def _no_input() -> ProtocolError:
+    return invalid_request(
+        "'input' is required: only a request with 'previous_response_id' may leave it empty.",
+        param="input",
+        code="missing_required_parameter",
+    )
+
+
+def _fill(body: Any) -> CreateRequest:
+    """The request of a validated body. An explicit null and an absent field are the same."""
+    get = body.get
+    return CreateRequest(
+        model=body["model"],
+        input=_input_items(get("input")),
+        previous_response_id=get("previous_response_id"),
+        instructions=get("instructions"),
+        tools=get("tools") or [],
+        tool_choice=get("tool_choice") or "auto",
+        parallel_tool_calls=get("parallel_tool_calls") is not False,
+        temperature=get("temperature"),
+        top_p=get("top_p"),
+        presence_penalty=get("presence_penalty"),
+        frequency_penalty=get("frequency_penalty"),
+        max_output_tokens=get("max_output_tokens"),
+        max_tool_calls=get("max_tool_calls"),
+        reasoning=_reasoning(get("reasoning")),
+        text=get("text") or {"format": {"type": "text"}},
+        metadata=get("metadata") or {},
+        include=get("include") or [],
+        top_logprobs=get("top_logprobs"),
+        truncation=get("truncation") or "disabled",
+        service_tier=get("service_tier") or "auto",
+        store=get("store") is not False,
+        stream=get("stream") is True,
+        background=get("background") is True,
+        stream_options=get("stream_options"),
+        safety_identifier=get("safety_identifier"),
+        prompt_cache_key=get("prompt_cache_key"),
+    )
+
+
+def _input_items(value: str | list[Json] | None) -> list[Json]:
+    if isinstance(value, str):
+        part = {"type": "input_text", "text": value}
+        return [{"type": "message", "role": "user", "content": [part]}] if value else []
+    return value or []
+
+
+def _reasoning(value: Json | None) -> Json | None:
+    if value is None:
+        return None
+    return {"effort": value.get("effort"), "summary": value.get("summary")}
