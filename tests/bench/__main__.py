@@ -1,0 +1,150 @@
+"""`python -m tests.bench`: every cell of every target, interleaved, in one run on one machine.
+
+The cells of one workload and concurrency follow each other, target by target, so that a machine that slows
+down in the middle of the run slows all of them. PEER=litellm adds LiteLLM's proxy and the bars.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+
+import orjson
+
+from tests.bench.load import LoadResult, LoadSpec, Percentiles
+from tests.bench.peer import running_peer
+from tests.bench.processes import ROOT, BenchError, child, free_port, listens, wait_until
+from tests.bench.report import COLUMNS, Row, bars, build_row, line, write_json
+from tests.bench.service import running_service
+from tests.bench.targets import WORKLOADS, Target, Workload
+
+CONCURRENCY = (1, 32, 128)
+WARM_UP = 2.0  # seconds
+RESULT = ROOT / "var" / "bench.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to run."""
+
+    workloads: tuple[Workload, ...]
+    concurrency: tuple[int, ...]
+    seconds: float
+    targets: tuple[str, ...]
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Read the command line; PEER of the environment adds a target."""
+    peer = os.environ.get("PEER", "")
+    standard = ["stub", "antiphon", *([peer] if peer else [])]
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="stream0 and json at 1 and 32, 2 s each")
+    parser.add_argument("--only", action="append", choices=[w.name for w in WORKLOADS], help="a workload")
+    parser.add_argument("--concurrency", action="append", type=int, help="how many at a time")
+    parser.add_argument("--seconds", type=float, help="measured time of each cell")
+    parser.add_argument("--target", action="append", choices=["stub", "antiphon", "litellm"], help="a target")
+    chosen = parser.parse_args(arguments)
+    names = chosen.only or (["stream0", "json"] if chosen.quick else [w.name for w in WORKLOADS])
+    return Options(
+        workloads=tuple(w for w in WORKLOADS if w.name in names),
+        concurrency=tuple(chosen.concurrency or ((1, 32) if chosen.quick else CONCURRENCY)),
+        seconds=chosen.seconds or (2.0 if chosen.quick else 5.0),
+        targets=tuple(chosen.target or standard),
+    )
+
+
+@contextmanager
+def running_stub() -> Iterator[Target]:
+    """The stub upstream, which is a target itself: the ceiling of all others."""
+    port = free_port()
+    with child("stub", [sys.executable, "-m", "tests.bench.stub", "--port", str(port)]) as process:
+        wait_until("stub", lambda: listens(port), process, 10)
+        yield Target("stub", port, "/v1/chat/completions", "none", (process.pid,))
+
+
+def start_targets(stack: ExitStack, stub: Target, names: tuple[str, ...]) -> Iterator[Target]:
+    """Start what was asked for, in the order in which the table shows it."""
+    starters = {"antiphon": running_service, "litellm": running_peer}
+    for name in names:
+        sys.stdout.write(f"starting {name}\n")
+        sys.stdout.flush()
+        yield stub if name == "stub" else stack.enter_context(starters[name](stub.port))
+
+
+def measure(spec: LoadSpec) -> LoadResult:
+    """Run one cell in a load process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.load"],
+        cwd=ROOT,
+        input=orjson.dumps(asdict(spec)),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise BenchError(f"The load generator failed:\n{done.stderr.decode(errors='replace')}")
+    plain = orjson.loads(done.stdout)
+    spread = {name: Percentiles(**plain[name]) for name in ("first_event_ms", "total_ms")}
+    return LoadResult(**{**plain, **spread})
+
+
+def cell(target: Target, workload: Workload, concurrency: int, store: bool | None, seconds: float) -> Row:
+    """Measure one cell."""
+    spec = LoadSpec(
+        port=target.port,
+        path=target.path,
+        key=target.key,
+        body=target.body(workload, store),
+        stream=workload.stream,
+        terminal=target.terminal,
+        min_events=workload.min_events,
+        concurrency=concurrency,
+        warm_up=WARM_UP,
+        seconds=seconds,
+        pids=target.pids,
+    )
+    return build_row(target.name, workload.name, concurrency, store, measure(spec))
+
+
+def run_cells(targets: Sequence[Target], options: Options) -> Iterator[Row]:
+    """All cells, the targets side by side."""
+    for workload in options.workloads:
+        for concurrency in options.concurrency:
+            for target in targets:
+                for store in target.stores:
+                    yield cell(target, workload, concurrency, store, options.seconds)
+
+
+def run(options: Options) -> bool:
+    """Start, measure, print, write; whether every bar that could be checked holds."""
+    with ExitStack() as stack:
+        stub = stack.enter_context(running_stub())
+        targets = list(start_targets(stack, stub, options.targets))
+        sys.stdout.write(COLUMNS + "\n")
+        rows = []
+        for row in run_cells(targets, options):
+            rows.append(row)
+            sys.stdout.write(line(row) + "\n")
+            sys.stdout.flush()
+    write_json(rows, RESULT)
+    checked = bars(rows)
+    for bar in checked:
+        sys.stdout.write(f"{'PASS' if bar.passed else 'FAIL'}  {bar.ratio:.2f}x  {bar.text}\n")
+    return all(bar.passed for bar in checked)
+
+
+def main() -> int:
+    """0 when the run went through and no bar failed."""
+    try:
+        return 0 if run(parse(sys.argv[1:])) else 1
+    except BenchError as failure:
+        sys.stderr.write(f"{failure}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
