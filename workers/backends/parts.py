@@ -1,7 +1,7 @@
 """What an adapter feeds the emitter: the pieces of an answer, freed of the upstream's wire format.
 
-`key` is the upstream's own name for the piece that grows (an index, an id, a field name): parts with an equal key
-belong together. Adapters never think about items, indexes or events; the emitter never about an upstream.
+`key` is the upstream's own name for the piece that grows (an index, an id, a field name): parts with an equal
+key belong together. Adapters never think about items, indexes or events; the emitter never about an upstream.
 """
 
 from collections.abc import Hashable
@@ -48,7 +48,8 @@ class SummaryDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """Something about a function call: its id, its name or more of its arguments, in whatever order they come.
+    """Something about a function call: its id, its name or more of its arguments, in whatever order they
+    come.
 
     None and "" both mean "not told here". A repeated id or name says nothing new.
     """

@@ -1,4 +1,5 @@
-"""Text from an upstream, made safe to carry: no NUL (jsonb cannot hold it) and no lone surrogates (UTF-8 cannot).
+"""Text from an upstream, made safe to carry: no NUL (jsonb cannot hold it) and no lone surrogates (UTF-8
+cannot).
 
 Both become U+FFFD. A surrogate pair that was cut between two deltas is put together again.
 """
@@ -20,7 +21,9 @@ def safe_text(text: str) -> str:
 
 
 class GrowingText:
-    """Text that arrives in pieces. What was pushed and what it became are the same in every piece and in whole."""
+    """Text that arrives in pieces. What was pushed and what it became are the same in every piece and in
+    whole.
+    """
 
     __slots__ = ("_pending", "_pieces")
 
@@ -43,7 +46,9 @@ class GrowingText:
         return encoded
 
     def flush(self) -> bytes:
-        """The half of a surrogate pair that waited in vain, as a JSON string; call it before reading the whole."""
+        """The half of a surrogate pair that waited in vain, as a JSON string; call it before reading the
+        whole.
+        """
         if not self._pending:
             return NOTHING
         self._pending = ""

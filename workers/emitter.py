@@ -1,0 +1,322 @@
+"""The state machine of one response: adapters feed parts, it opens, grows, closes, numbers and folds.
+
+Pure: ids and time are handed in. The rules it keeps (specification, "Streaming"): `sequence_number` counts
+every event from 0; an item is announced, grows and is done, in that order and once; at most one message or
+reasoning item is open, while any number of calls may be; the snapshot of the terminal event is what the
+events told.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from responses_api.protocol import event_types, events, ids
+from responses_api.protocol.errors import ProtocolError, model_error
+from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.plain import Json
+from responses_api.protocol.response import usage as usage_of
+from responses_api.protocol.sse import encode, frame
+from workers.backends.parts import (
+    CallDelta,
+    Part,
+    ReasoningDelta,
+    RefusalDelta,
+    Stop,
+    SummaryDelta,
+    TextDelta,
+    UsageReport,
+)
+from workers.backends.text import NOTHING
+from workers.items import Call, Item, PartKind, Spoken, SpokenPart, is_whole_object, part_kinds
+
+_SpokenDelta = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta
+
+_CUT_SHORT = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_MAX_CALL_ID = 64
+_NO_ARGUMENTS = "{}"
+
+
+class Emitter:
+    """The events of one response, as SSE frames, and the snapshot they add up to.
+
+    `base` is the snapshot before anything was said; `new_id` makes item ids and missing call ids; `clock`
+    tells unix seconds. `admit_call` sees the name of a call before any event shows it and may raise
+    `ProtocolError`.
+
+    `start`, `feed` …, then one of `finish`, `fail`, `cancel` fixes `response`; `terminal` afterwards makes
+    the last event, so that it can be sent after the response was stored. `drain` gives the frames in between.
+    `feed` raises `ProtocolError` when the model broke the rules; the caller answers with `fail`.
+    """
+
+    def __init__(
+        self,
+        base: Json,
+        *,
+        new_id: ids.IdFactory,
+        clock: Callable[[], int],
+        dialect: Dialect = "open",
+        admit_call: Callable[[str], None] | None = None,
+    ) -> None:
+        self._base = {**base, "status": "in_progress", "output": []}
+        self._new_id = new_id
+        self._clock = clock
+        self._admit_call = admit_call
+        self._kinds = part_kinds(dialect)
+        self._feeders: dict[type, Callable[[Any], None]] = {
+            **dict.fromkeys(self._kinds, self._feed_spoken),
+            CallDelta: self._feed_call,
+            UsageReport: self._feed_usage,
+            Stop: self._feed_stop,
+        }
+        self._frames: list[bytes] = []
+        self._next = 0
+        self._items: list[Item] = []
+        self._spoken: Spoken | None = None
+        self._part: SpokenPart | None = None
+        self._calls: dict[Hashable, Call] = {}
+        self._call_ids: set[str] = set()
+        self._usage: Json | None = None
+        self._stop: Stop | None = None
+        self._final: Json | None = None
+        self._error: ProtocolError | None = None
+        self._told = False
+
+    # ------------------------------------------------------------------ what came of it
+
+    @property
+    def next_sequence(self) -> int:
+        """The number that the next event will carry."""
+        return self._next
+
+    @property
+    def response(self) -> Json:
+        """The snapshot now: final after the end, before it with open items as far as they were told."""
+        if self._final is not None:
+            return self._final
+        output = [item.done or item.shape("in_progress") for item in self._items]
+        return {**self._base, "output": output, "usage": self._usage}
+
+    @property
+    def error(self) -> ProtocolError | None:
+        """What the response failed with, if it failed."""
+        return self._error
+
+    def drain(self) -> bytes:
+        """The frames made since the last call."""
+        blob = b"".join(self._frames)
+        self._frames.clear()
+        return blob
+
+    # ------------------------------------------------------------------ the life of a response
+
+    def start(self) -> None:
+        """`response.created` and `response.in_progress`."""
+        for event in (events.created(self._base), events.in_progress(self._base)):
+            self._tell(event)
+
+    def feed(self, part: Part) -> None:
+        """Take in one part. Raises `ProtocolError` for a call that may not be or that makes no sense."""
+        if self._final is not None:
+            raise RuntimeError("the response has ended: no part can follow")
+        self._feeders[type(part)](part)
+
+    def finish(self) -> None:
+        """Close everything: completed, or incomplete when the upstream stopped short.
+
+        A call that ended without a name fails the response instead (see `error`).
+        """
+        reason = _CUT_SHORT.get(self._stop.reason) if self._stop else None
+        try:
+            self._announce_late_calls(cut_short=reason is not None)
+        except ProtocolError as error:
+            self.fail(error)
+            return
+        self._close_open("completed", last="incomplete" if reason else "completed")
+        if reason:
+            self._end("incomplete", incomplete_details={"reason": reason})
+        else:
+            self._end("completed", completed_at=self._clock())
+
+    def fail(self, error: ProtocolError) -> None:
+        """Close what is open as incomplete, tell the error, end as failed.
+
+        Also after `finish`, when the end could not be stored; never after the terminal event was made.
+        """
+        if self._error is not None:
+            return
+        self._begin()
+        self._error = error
+        self._close_open("incomplete", last="incomplete")
+        self._tell(events.error(error.payload()))
+        self._end("failed", error=error.snapshot_error())
+
+    def cancel(self) -> None:
+        """Close what is open as incomplete and end as cancelled, which is no error."""
+        if self._error is not None:
+            return
+        self._begin()
+        self._close_open("incomplete", last="incomplete")
+        self._end("cancelled")
+
+    def terminal(self) -> bytes:
+        """The frame of the one terminal event. Raises RuntimeError before the end and the second time."""
+        if self._final is None or self._told:
+            raise RuntimeError("a response ends once, after its last item")
+        self._told = True
+        event = events.terminal(self._final)
+        return self._numbered(event["type"], encode(event))
+
+    def _begin(self) -> None:
+        if self._told:
+            raise RuntimeError("the terminal event was made: nothing can follow")
+        if self._next == 0:
+            self.start()
+
+    def _end(self, status: str, **fields: Any) -> None:
+        # A response that is refused after its end must not keep the marks of that end.
+        marks = {"completed_at": None, "incomplete_details": None, "error": None}
+        self._final = None
+        self._final = {**self.response, **marks, **fields, "status": status}
+
+    # ------------------------------------------------------------------ messages and reasoning
+
+    def _feed_spoken(self, delta: _SpokenDelta) -> None:
+        if not delta.text:
+            return
+        kind = self._kinds[type(delta)]
+        part = self._part
+        if part is None or part.kind is not kind or part.key != delta.key:
+            part = self._open_part(kind, delta.key)
+        added = part.text.push(delta.text)
+        logprobs = delta.logprobs if type(delta) is TextDelta else ()
+        if logprobs:
+            part.logprobs.extend(logprobs)
+        if added != NOTHING:
+            self._frames.append(self._numbered(part.delta_type, part.delta(added, logprobs)))
+
+    def _open_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
+        item = self._spoken
+        if item is None or item.type != kind.item_type:
+            item = Spoken(kind.item_type, self._new_id(ids.item_prefix(kind.item_type)), len(self._items))
+            self._open_item(item)
+            self._spoken = item
+        else:
+            self._close_part()
+        part = item.add_part(kind, key)
+        self._tell(kind.added(*part.place, part.shape()))
+        self._part = part
+        return part
+
+    def _close_part(self) -> None:
+        part, self._part = self._part, None
+        if part is None:
+            return
+        rest = part.text.flush()
+        if rest != NOTHING:
+            self._frames.append(self._numbered(part.delta_type, part.delta(rest)))
+        self._tell(part.kind.done(*part.place, str(part.text), **part.extra()))
+        self._tell(part.kind.closed(*part.place, part.shape()))
+
+    # ------------------------------------------------------------------ function calls
+
+    def _feed_call(self, delta: CallDelta) -> None:
+        call = self._calls.get(delta.key)
+        if call is None:
+            call = self._calls[delta.key] = Call()
+        if call.id:
+            self._grow_call(call, delta.arguments)
+            return
+        call.call_id = call.call_id or delta.call_id or ""
+        call.name = call.name or delta.name or ""
+        call.held.append(delta.arguments)
+        if call.call_id and call.name:
+            self._announce(call)
+
+    def _announce(self, call: Call) -> None:
+        if self._admit_call is not None:
+            self._admit_call(call.name)
+        # A second call under an id that is taken could never be answered: it gets its own.
+        if not call.call_id or len(call.call_id) > _MAX_CALL_ID or call.call_id in self._call_ids:
+            call.call_id = self._new_id("call")
+        self._call_ids.add(call.call_id)
+        call.settle(self._new_id(ids.FUNCTION_CALL), len(self._items))
+        self._open_item(call)
+        held, call.held = "".join(call.held), []
+        self._grow_call(call, held)
+
+    def _grow_call(self, call: Call, arguments: str) -> None:
+        if not arguments or call.has_said(arguments):
+            return
+        if call.done is not None:
+            raise model_error("The model went on with a function call that it had already ended.")
+        self._tell_arguments(call, call.arguments.push(arguments))
+
+    def _tell_arguments(self, call: Call, added: bytes) -> None:
+        if added != NOTHING:
+            body = call.delta_head + added + b"}"
+            self._frames.append(self._numbered(event_types.FUNCTION_CALL_ARGUMENTS_DELTA, body))
+
+    def _announce_late_calls(self, *, cut_short: bool) -> None:
+        """Calls whose id never came get one; without a name there is no call, which only a cut excuses."""
+        for call in self._calls.values():
+            if call.id:
+                continue
+            if call.name:
+                self._announce(call)
+            elif not cut_short:
+                raise model_error("The model made a function call without naming the function.")
+
+    # ------------------------------------------------------------------ items
+
+    def _open_item(self, item: Item) -> None:
+        """Announce an item; what cannot grow any more is closed before."""
+        if self._spoken is not None:
+            self._close(self._spoken, "completed")
+        for call in self._items:
+            if type(call) is Call and call.done is None and is_whole_object(str(call.arguments)):
+                self._close(call, "completed")
+        self._items.append(item)
+        self._tell(events.output_item_added(item.index, item.shape("in_progress")))
+
+    def _close(self, item: Item, status: str) -> None:
+        if isinstance(item, Call):
+            self._close_arguments(item, status)
+        else:
+            self._close_part()
+            self._spoken = None
+        item.done = item.shape(status)
+        self._tell(events.output_item_done(item.index, item.done))
+
+    def _close_arguments(self, call: Call, status: str) -> None:
+        self._tell_arguments(call, call.arguments.flush())
+        if status == "completed" and not str(call.arguments):
+            # A call of a function without parameters: clients parse the arguments, and "" is not JSON.
+            self._tell_arguments(call, call.arguments.push(_NO_ARGUMENTS))
+        self._tell(events.function_call_arguments_done(call.id, call.index, str(call.arguments)))
+
+    def _close_open(self, status: str, *, last: str) -> None:
+        for item in self._items:
+            if item.done is None:
+                self._close(item, last if item is self._items[-1] else status)
+
+    # ------------------------------------------------------------------ the rest
+
+    def _feed_usage(self, report: UsageReport) -> None:
+        self._usage = usage_of(
+            report.input_tokens,
+            report.output_tokens,
+            cached_tokens=report.cached_tokens,
+            reasoning_tokens=report.reasoning_tokens,
+            total_tokens=report.total_tokens,
+        )
+
+    def _feed_stop(self, stop: Stop) -> None:
+        self._stop = stop
+
+    def _tell(self, event: Json) -> None:
+        self._frames.append(self._numbered(event["type"], encode(event)))
+
+    def _numbered(self, event_type: str, body: bytes) -> bytes:
+        """Frame an event, a JSON object, under the next number. The only place that counts."""
+        number = self._next
+        self._next = number + 1
+        return frame(event_type, b'%b,"sequence_number":%d}' % (body[:-1], number))
