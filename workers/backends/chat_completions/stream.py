@@ -1,0 +1,233 @@
+"""Chat Completions answers, streamed or whole, as parts.
+
+Servers of this format differ in small ways; what is read here is the union of what they send. The reading
+rules:
+
+- whole JSON bodies and event streams are told apart by their first byte, never by the content type;
+- only choice 0 counts; a chunk may lack `choices`, `delta`, anything;
+- reasoning has several names, often for the same text: the first that is filled counts, once a chunk;
+- a stream is whole when it told a finish reason or `[DONE]`; anything else was cut off;
+- data that is not a JSON object is a keep-alive, unless it begins like one: then it is a broken object.
+"""
+
+import json
+from typing import Any, cast
+
+import orjson
+
+from responses_api.protocol.errors import ProtocolError, model_error
+from responses_api.protocol.plain import Json
+from responses_api.protocol.sse import SseDecoder, SseEvent
+from workers.backends.chat_completions.calls import CallReader
+from workers.backends.chat_completions.figures import read_logprobs, read_usage
+from workers.backends.errors import from_stream_error
+from workers.backends.parts import Part, ReasoningDelta, RefusalDelta, Stop, StopReason, TextDelta
+
+_TEXT = "content"
+_REFUSAL = "refusal"
+_REASONING = "reasoning"
+
+_REASONS: dict[str, StopReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+_FAILURES = frozenset({"error", "insufficient_system_resource"})
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+class ChatStream:
+    """One answer from its bytes, cut anywhere.
+
+    `feed` returns the parts that a chunk completes and never raises: what went wrong is raised by `close`,
+    after the parts before it, so that the chunk boundaries change nothing. `finished` says that nothing more
+    of use will come, although the connection may be open still.
+    """
+
+    def __init__(self) -> None:
+        self.finished = False
+        self._events: SseDecoder | None = None
+        self._body = bytearray()
+        self._is_json = False
+        self._calls = CallReader()
+        self._done = False
+        self._reason: StopReason | None = None
+        self._failure: ProtocolError | None = None
+
+    def feed(self, chunk: bytes) -> list[Part]:
+        """The parts that this chunk completes."""
+        if self.finished:
+            return []
+        if self._events is None:
+            self._body += chunk
+            if self._is_json or not self._sniff():
+                return []
+            chunk = bytes(self._body)
+            self._body.clear()
+        assert self._events is not None
+        return self._read_events(self._events.feed(chunk))
+
+    def close(self) -> list[Part]:
+        """The rest of the answer, `Stop` at its end. Raises `ProtocolError` when it failed or was cut off."""
+        parts: list[Part] = []
+        if self._is_json:
+            parts += self._read_body()
+        elif self._events is not None and not self.finished:
+            parts += self._read_events(self._events.close())
+        self.finished = True
+        if self._failure is not None:
+            raise self._failure
+        if self._reason is None and not self._done:
+            raise model_error("The backend's answer was cut off before its end.")
+        parts.append(Stop(self._reason or "stop"))
+        return parts
+
+    def _sniff(self) -> bool:
+        """Whether this is an event stream; undecided while there was only space."""
+        start = self._body.removeprefix(_BOM).lstrip(_BLANK)[:1]
+        if start == b"{":
+            self._is_json = True
+        elif start and not _BOM.startswith(self._body):
+            self._events = SseDecoder()
+        return self._events is not None
+
+    def _read_events(self, events: list[SseEvent]) -> list[Part]:
+        parts: list[Part] = []
+        for event in events:
+            if self.finished:
+                break
+            self._read_event(event, parts)
+        return parts
+
+    def _read_event(self, event: SseEvent, parts: list[Part]) -> None:
+        data = event.data
+        if not data.startswith("{"):
+            data = data.strip()
+            if data == "[DONE]":
+                self._done = self.finished = True
+            if not data.startswith("{"):
+                return
+        try:
+            chunk = _parse(data)
+        except ValueError:
+            self._fail(model_error("The backend's answer was cut off in the middle of an event."))
+            return
+        if event.event == "error":
+            self._fail(from_stream_error(chunk.get("error") or chunk))
+            return
+        self._read_chunk(chunk, "delta", parts)
+
+    def _read_body(self) -> list[Part]:
+        parts: list[Part] = []
+        try:
+            body = _parse(bytes(self._body.removeprefix(_BOM)).decode("utf-8", "replace"))
+        except ValueError:
+            self._fail(model_error("The backend's answer was cut off before its end."))
+            return parts
+        self._read_chunk(body, "message", parts)
+        # A whole body needs no finish reason: that it parsed shows that nothing is missing, if it answered at
+        # all.
+        self._done = bool(body.get("choices"))
+        return parts
+
+    def _read_chunk(self, chunk: Json, field: str, parts: list[Part]) -> None:
+        error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
+        if error:
+            self._fail(from_stream_error(error))
+            return
+        for choice in chunk.get("choices") or ():
+            if isinstance(choice, dict) and not choice.get("index"):
+                self._read_choice(choice, field, parts)
+        usage = chunk.get("usage")
+        if isinstance(usage, dict):
+            parts.append(read_usage(usage))
+
+    def _read_choice(self, choice: Json, field: str, parts: list[Part]) -> None:
+        if choice.get("error"):
+            self._fail(from_stream_error(choice["error"]))
+            return
+        # Some servers stream whole messages, some answer a plain request with a delta.
+        message = choice.get(field) or choice.get("message") or choice.get("delta")
+        if isinstance(message, dict):
+            self._read_message(message, choice.get("logprobs"), parts)
+        usage = choice.get("usage")
+        if isinstance(usage, dict):
+            parts.append(read_usage(usage))
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason:
+            self._read_reason(reason.lower())
+
+    def _read_message(self, message: Json, logprobs: Any, parts: list[Part]) -> None:
+        reasoning = _reasoning_of(message)
+        if reasoning:
+            parts.append(ReasoningDelta(_REASONING, reasoning))
+        content = message.get("content")
+        if type(content) is str:
+            if content:
+                parts.append(TextDelta(_TEXT, content, read_logprobs(logprobs) if logprobs else ()))
+        elif isinstance(content, list):
+            parts += _content_parts(content)
+        refusal = message.get("refusal")
+        if isinstance(refusal, str) and refusal:
+            parts.append(RefusalDelta(_REFUSAL, refusal))
+        if message.get("tool_calls"):
+            parts += self._calls.read(message["tool_calls"])
+        if message.get("function_call"):
+            parts += self._calls.read_legacy(message["function_call"])
+
+    def _read_reason(self, reason: str) -> None:
+        if reason in _FAILURES:
+            self._fail(model_error("The backend failed while it generated the answer."))
+        # Whatever else is told ("stop", "eos", "end_turn", a stop string) is some way of having ended well.
+        self._reason = _REASONS.get(reason, "stop")
+
+    def _fail(self, failure: ProtocolError) -> None:
+        self._failure = self._failure or failure
+        self.finished = True
+
+
+def _parse(text: str) -> Json:
+    """A JSON object. Escaped lone surrogates are let through: half of a pair may be in the next chunk."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return cast(Json, value)
+
+
+def _reasoning_of(message: Json) -> str:
+    for field in ("reasoning_content", "reasoning"):
+        text = message.get(field)
+        if isinstance(text, str) and text:
+            return text
+    details = message.get("reasoning_details")
+    return _join_texts(details) if isinstance(details, list) else ""
+
+
+def _join_texts(pieces: list[Any]) -> str:
+    texts = [piece.get("text") or piece.get("summary") for piece in pieces if isinstance(piece, dict)]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _content_parts(content: list[Any]) -> list[Part]:
+    """Content as a list: text parts, and the thinking that some servers put among them."""
+    parts: list[Part] = []
+    for piece in content:
+        if isinstance(piece, str):
+            parts.append(TextDelta(_TEXT, piece))
+        elif not isinstance(piece, dict):
+            continue
+        elif isinstance(piece.get("thinking"), list):
+            parts.append(ReasoningDelta(_REASONING, _join_texts(piece["thinking"])))
+        elif isinstance(piece.get("refusal"), str):
+            parts.append(RefusalDelta(_REFUSAL, piece["refusal"]))
+        elif isinstance(piece.get("text"), str):
+            parts.append(TextDelta(_TEXT, piece["text"]))
+    return parts

@@ -1,0 +1,209 @@
+"""Failures of an upstream as the errors our clients read.
+
+The status decides first, the text second: a 500 that mentions a limit is an outage. An upstream's
+credentials, address and raw body never get through; its own words only where they help the caller, cleaned
+and cut short.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+import orjson
+
+from responses_api.protocol.errors import (
+    ProtocolError,
+    invalid_request,
+    model_error,
+    server_error,
+    too_many_requests,
+)
+
+_OVERLOADED = 529
+"""Not in any standard; several model vendors answer it when they have no capacity."""
+
+_MESSAGE_LIMIT = 300
+_SCANNED_LIMIT = 2_000
+
+_OVERFLOW = re.compile(
+    r"context[ _-]?(length|window|size)|maximum context|prompt is too long|too many (input )?tokens|n_ctx"
+    r"|(input|prompt)( tokens?)? .{0,40}exceeds?|exceeds? .{0,40}context",
+    re.IGNORECASE,
+)
+
+_PRIVATE = re.compile(
+    r"""
+      [a-z][a-z0-9+.-]*://\S+                                       # addresses
+    | \bbearer\s+\S+                                                # credentials, by their look …
+    | \b(?:sk|pk|rk|gsk|xai|key|hf|nvapi|api)[-_][A-Za-z0-9_*.-]{6,}
+    | \bAIza[A-Za-z0-9_-]{10,}
+    | \beyJ[A-Za-z0-9_-]{8,}[A-Za-z0-9_.-]*
+    | \b(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{32,}    # … or by their length
+    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                  # mail
+    | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b                          # hosts: numbers,
+    | \[[0-9a-f:]*:[0-9a-f:]+\](?::\d+)?
+    | \blocalhost\b(?::\d+)?
+    | \b[\w-]+(?:\.[\w-]+)*:\d{2,5}\b(?:/\S*)?                      # names with a port,
+    | \b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|app|cloud|co|eu|de|cn|us|internal|local|svc|lan|corp|intra
+        |invalid|test|example|cluster)\b(?:/\S*)?                   # and names under well-known ends
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def from_status(
+    status: int, headers: Mapping[str, str], body: bytes, *, secrets: Iterable[str] = ()
+) -> ProtocolError:
+    """An HTTP answer that is not a success; `secrets` are never to be shown, such as our key."""
+    message = _message_in(body)
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return _limited(_retry_after(headers))
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED):
+        return model_error("The model's backend refused our credentials.")
+    if status in (HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED):
+        return server_error(
+            "The model's backend is overloaded. Try again later.",
+            code="overloaded",
+            status=503,
+            retry_after=_retry_after(headers),
+        )
+    if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT):
+        return _timed_out()
+    if 400 <= status < 500:
+        return _refused(message, secrets)
+    return model_error(f"The model's backend answered with status {status}.")
+
+
+def from_exception(exc: BaseException) -> ProtocolError:
+    """A call that ended without an answer, or in the middle of one."""
+    if isinstance(exc, ProtocolError):
+        return exc
+    if isinstance(exc, TimeoutError):
+        return _timed_out()
+    if isinstance(exc, aiohttp.ClientConnectorError | aiohttp.InvalidURL):
+        return model_error("The model's backend cannot be reached.")
+    if isinstance(exc, aiohttp.ClientError | OSError):
+        return model_error("The connection to the model's backend was lost.")
+    return model_error("The call to the model's backend failed.")
+
+
+def from_stream_error(obj: Any) -> ProtocolError:
+    """An error object inside an answer that began well. Its own status decides where it has one."""
+    if not isinstance(obj, dict):
+        return model_error("The model's backend reported an error.")
+    names = {str(obj.get(field) or "").lower() for field in ("code", "type", "status")}
+    status = _status_in(obj)
+    message = obj.get("message")
+    if status == HTTPStatus.TOO_MANY_REQUESTS or (status is None and names & _LIMIT_NAMES):
+        return _limited(None)
+    if status in (HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED) or (
+        status is None and names & _OVERLOAD_NAMES
+    ):
+        return server_error(
+            "The model's backend is overloaded. Try again later.", code="overloaded", status=503
+        )
+    if (status == 400 or (status is None and names & _REFUSAL_NAMES)) and _overflows(message, names):
+        return _overflow()
+    return model_error("The model's backend reported an error while it generated the answer.")
+
+
+_LIMIT_NAMES = {"rate_limit_exceeded", "rate_limit_error", "too_many_requests", "resource_exhausted"}
+_OVERLOAD_NAMES = {"overloaded", "overloaded_error", "unavailable"}
+_REFUSAL_NAMES = {"invalid_request_error", "invalid_request", "context_length_exceeded", "badrequesterror"}
+
+
+def safe_message(text: str, secrets: Iterable[str] = ()) -> str:
+    """An upstream's words without addresses and credentials, at most 300 characters, on one line."""
+    text = " ".join(text[:_SCANNED_LIMIT].split())
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret, "[removed]")
+    text = _PRIVATE.sub("[removed]", text)
+    return text if len(text) <= _MESSAGE_LIMIT else text[: _MESSAGE_LIMIT - 1] + "…"
+
+
+def _refused(message: str, secrets: Iterable[str]) -> ProtocolError:
+    if _overflows(message, set()):
+        return _overflow()
+    words = safe_message(message, secrets)
+    said = f": {words}" if words else "."
+    return invalid_request(f"The model's backend refused the request{said}", code="upstream_rejected")
+
+
+def _overflow() -> ProtocolError:
+    return invalid_request(
+        "The input does not fit into the context window of the model.",
+        param="input",
+        code="context_length_exceeded",
+    )
+
+
+def _overflows(message: Any, names: set[str]) -> bool:
+    return "context_length_exceeded" in names or (
+        isinstance(message, str) and bool(_OVERFLOW.search(message))
+    )
+
+
+def _limited(retry_after: float | None) -> ProtocolError:
+    return too_many_requests("The model's backend limits the rate of requests.", retry_after=retry_after)
+
+
+def _timed_out() -> ProtocolError:
+    return model_error("The model's backend did not answer in time.", code="upstream_timeout")
+
+
+def _status_in(obj: dict[str, Any]) -> int | None:
+    for field in ("status", "code", "status_code", "http_code"):
+        value = obj.get(field)
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
+            return value
+    return None
+
+
+def _message_in(body: bytes) -> str:
+    """The message in an error body, in the places where servers put it; "" when there is none."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        # Half a JSON body, HTML, plain text: shown to nobody, but an overflow may be recognised in it.
+        return ""
+    if isinstance(value, list) and value:
+        value = value[0]
+    for field in ("error", "message", "detail"):
+        if isinstance(value, dict) and value.get(field):
+            value = value[field]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from `Retry-After-Ms` or `Retry-After` (seconds or a date)."""
+    lowered = {name.lower(): value.strip() for name, value in headers.items()}
+    milliseconds = _number(lowered.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = lowered.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max((date - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
