@@ -1,4 +1,4 @@
-"""Databases beside those of the test run, on its server, so that real processes do not meet what tests hold."""
+"""Databases beside those of the test run, on its server, so that processes do not meet what tests hold."""
 
 from urllib.parse import urlsplit, urlunsplit
 

@@ -1,19 +1,15 @@
 """A program of the service under test: started, killed and started again, its output kept for the report."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
 from config.local.children import Child, Program, start
-from config.local.places import ROOT
 
 
 class Process:
     """One program that a test may end and start again; its output is appended to one file."""
 
-    def __init__(self, name: str, command: Sequence[str], *, env: Mapping[str, str], folder: Path) -> None:
-        self.name = name
-        self.log = folder / f"{name}.log"
-        self._program = Program(name=name, argv=command, log=self.log, env=env, cwd=ROOT)
+    def __init__(self, program: Program) -> None:
+        self.name = program.name
+        self.log = program.log
+        self._program = program
         self._child: Child | None = None
 
     @property

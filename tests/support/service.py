@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from config.local.environment import Environment
+from config.local.parts import Parts
 from config.local.places import ROOT
 from config.local.valkey import free_port
 from tests.support.client import Client, wait_until
@@ -46,32 +48,33 @@ class Service:
         self._servers = {key: os.environ[key] for key in ("DATABASE_URL", "VALKEY_URL")}
         self._settings = settings or {}
         self.env: dict[str, str] = {}
-        self.children: list[Process] = []
+        self.processes: list[Process] = []
 
     # ---- life
 
     def start(self) -> Self:
         """Bring everything up and return when the service says it is ready."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         self.upstream.start()
         self.env = self._environment()
-        self.web = Process("web", self._web_command(), env=self.env, folder=self.folder)
-        self.worker = Process("worker", self._worker_command(), env=self.env, folder=self.folder)
-        self.beat = Process("beat", self._beat_command(), env=self.env, folder=self.folder)
-        self.children = [self.web, self.worker, self.beat]
+        parts = Parts(Environment(root=ROOT, var=self.folder, given=self.env))
+        parts.logs.mkdir(parents=True, exist_ok=True)
+        self.web = Process(parts.web("127.0.0.1", self.port))
+        self.worker = Process(parts.worker())
+        self.beat = Process(parts.beat())
+        self.processes = [self.web, self.worker, self.beat]
         self.manage("migrate", "--verbosity=0")
         self.friend = self.client(self.create_tenant("friend"))
         self.stranger = self.client(self.create_tenant("stranger"))
         self.add_backend("scripted", self.upstream.base_url, MODEL)
-        for child in self.children:
-            child.start()
+        for process in self.processes:
+            process.start()
         self.wait_ready()
         return self
 
     def stop(self) -> None:
         """End every process and remove the database."""
-        for child in reversed(self.children):
-            child.stop()
+        for process in reversed(self.processes):
+            process.stop()
         self.upstream.stop()
         drop_database(self._servers["DATABASE_URL"], self._name)
 
@@ -140,15 +143,15 @@ class Service:
 
     def mark(self) -> dict[str, int]:
         """Where the logs end now; to be given to `logs`."""
-        return {child.name: child.printed() for child in self.children}
+        return {process.name: process.printed() for process in self.processes}
 
     def logs(self, since: dict[str, int] | None = None, last: int = 6000) -> str:
         """What the processes printed since the mark; the end of it when it is long."""
         sections = []
-        for child in self.children:
-            state = "running" if child.running else "not running"
-            text = child.output((since or {}).get(child.name, 0))[-last:]
-            sections.append(f"--- {child.name} ({state}), {child.log}\n{text}")
+        for process in self.processes:
+            state = "running" if process.running else "not running"
+            text = process.output((since or {}).get(process.name, 0))[-last:]
+            sections.append(f"--- {process.name} ({state}), {process.log}\n{text}")
         return "\n".join(sections)
 
     # ---- how it is put together
@@ -160,42 +163,17 @@ class Service:
             "DATABASE_URL": fresh_database(self._servers["DATABASE_URL"], self._name),
             "VALKEY_URL": with_database(self._servers["VALKEY_URL"], self._number),
             "ANTIPHON_IGNORE_ENV_FILES": "1",
-            "SECRET_KEY": "of-a-test-service",
-            "PYTHONUNBUFFERED": "1",
+            "SECRET_KEY": "of a test service, at least fifty characters long, used nowhere else",
             "TEST_UPSTREAM_KEY": UPSTREAM_KEY,
         }
         return {**inherited, **own, **self._settings}
 
     def _is_ready(self) -> bool:
-        for child in self.children:
-            if not child.running:
-                raise ChildProcessError(f"{child.name} has ended")
+        for process in self.processes:
+            if not process.running:
+                raise ChildProcessError(f"{process.name} has ended")
         try:
             with urllib.request.urlopen(f"{self.root_url}/readyz", timeout=5) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
-
-    def _web_command(self) -> list[str]:
-        endpoint = f"tcp:port={self.port}:interface=127.0.0.1:backlog=2048"
-        return [sys.executable, "-m", "daphne", "-e", endpoint, "config.asgi:application"]
-
-    def _worker_command(self) -> list[str]:
-        options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--prefetch-multiplier=1"]
-        return [
-            sys.executable,
-            "-m",
-            "celery",
-            "-A",
-            "config",
-            "worker",
-            "-P",
-            "threads",
-            "-c",
-            "64",
-            *options,
-        ]
-
-    def _beat_command(self) -> list[str]:
-        schedule = str(self.folder / "beat-schedule")
-        return [sys.executable, "-m", "celery", "-A", "config", "beat", "-s", schedule, "--pidfile="]
