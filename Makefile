@@ -1,8 +1,6 @@
 # Antiphon's commands. Python 3.11+ and a package index are all they need; PYTHON=python3.12 picks another Python.
 
 PYTHON ?= python3
-PORT ?= 8000
-HOST ?= 127.0.0.1
 TESTS ?= tests
 WORKERS ?= auto
 UV ?= uv
@@ -13,14 +11,12 @@ INSTALL := @$(PYTHON) -B config/local/install.py
 LOCK := $(UV) pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCKFLAGS)
 
-export PORT HOST PEER
-
 .PHONY: help run venv dev test check bench lock clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## Start everything on this machine: PostgreSQL, Valkey, a model, web, worker, beat (PORT=8000)
+run: ## Start everything on this machine: PostgreSQL, Valkey, a model, web, worker, beat (PORT=... moves it)
 	$(INSTALL) requirements.lock
 	@exec $(BIN)/python -m config.local
 

@@ -5,6 +5,7 @@ project's folder (a clone under /root). Nothing is opened up for that: what the 
 in a small directory of its own under the system's temporary folder.
 """
 
+import fcntl
 import hashlib
 import os
 import pwd
@@ -12,6 +13,7 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
+from typing import TextIO
 
 from config.local.errors import LocalError
 
@@ -83,6 +85,24 @@ def write_private(path: Path, text: str) -> None:
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     draft.replace(path)
+
+
+def lock(path: Path) -> TextIO:
+    """Hold a file for as long as we run. Raises LocalError when another process holds it."""
+    file = path.open("a+", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read().strip()
+        file.close()
+        raise LocalError(
+            f"`make run` is running in this folder already (process {holder}): stop it first."
+        ) from None
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
 
 
 def copy_programs(source: Path, target: Path) -> Path:

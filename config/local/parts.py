@@ -1,0 +1,79 @@
+"""How each part of a local run is made: the embedded servers, `manage.py`, web, worker and beat."""
+
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.local.children import Program
+from config.local.environment import Environment
+from config.local.model import Model
+from config.local.places import short_directory, unprivileged_user
+from config.local.postgres import Postgres
+from config.local.valkey import Valkey, free_port
+
+BACKLOG = 2048  # connections that wait to be accepted; the default of 50 drops some at 128 clients
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Builds the programs of a run."""
+
+    environment: Environment
+
+    @property
+    def logs(self) -> Path:
+        """The folder of the logs, one file a part."""
+        return self.environment.var / "log"
+
+    def postgres(self) -> Postgres:
+        """The embedded PostgreSQL."""
+        data = self.environment.var / "postgres"
+        runtime = short_directory(unprivileged_user(data), self.environment.root)
+        return Postgres(data=data, runtime=runtime, log=self.logs / "postgres.log")
+
+    def valkey(self) -> Valkey:
+        """The embedded Valkey, at the address of the last run where that is free."""
+        return Valkey(
+            data=self.environment.var / "valkey",
+            log=self.logs / "valkey.log",
+            port=free_port(self.environment.last_port("VALKEY_URL")),
+            password=self.environment.last_password("VALKEY_URL") or secrets.token_urlsafe(24),
+        )
+
+    def model(self) -> Model:
+        """The local model, at the address of the last run where that is free."""
+        port = free_port(self.environment.last_port("LOCAL_MODEL_URL"))
+        return Model(log=self.logs / "model.log", port=port, root=self.environment.root)
+
+    def manage(self, *arguments: str, log: str, variables: Mapping[str, str] | None = None) -> Program:
+        """A management command; what it prints goes to a log."""
+        return self._python(f"manage.py {arguments[0]}", ["manage.py", *arguments], log, variables)
+
+    def web(self, host: str, port: int) -> Program:
+        """The web server."""
+        interface = host.replace(":", r"\:")  # in Twisted's endpoint language a colon separates
+        endpoint = f"tcp:port={port}:interface={interface}:backlog={BACKLOG}"
+        return self._python("web", ["-m", "daphne", "-e", endpoint, "config.asgi:application"], "web.log")
+
+    def worker(self) -> Program:
+        """The Celery worker; how it must be run is the Celery application's knowledge."""
+        return self._python("worker", ["-m", "config.local.worker"], "worker.log")
+
+    def beat(self) -> Program:
+        """The clock of periodic tasks."""
+        schedule = str(self.environment.var / "celerybeat-schedule")
+        arguments = ["-m", "celery", "-A", "config.celery", "beat", "--schedule", schedule, "--pidfile="]
+        return self._python("beat", arguments, "beat.log")
+
+    def _python(
+        self, name: str, arguments: Sequence[str], log: str, variables: Mapping[str, str] | None = None
+    ) -> Program:
+        return Program(
+            name=name,
+            argv=[sys.executable, *arguments],
+            log=self.logs / log,
+            env={**self.environment.for_children(), **(variables or {})},
+            cwd=self.environment.root,
+        )

@@ -1,0 +1,159 @@
+"""One run of everything: the order of the parts, and the first tenant."""
+
+import errno
+import os
+import time
+
+from config.local import demo
+from config.local.environment import Environment
+from config.local.errors import LocalError
+from config.local.model import NAME as MODEL
+from config.local.parts import Parts
+from config.local.probe import status_of
+from config.local.supervisor import Supervisor, say, step
+from config.local.valkey import port_is_free
+
+BACKEND = "local"
+_READY_SECONDS = 60.0
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Run:
+    """The parts of one run in the project's folder, each started with a line of its own."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.parts = Parts(environment)
+        self.supervisor = Supervisor()
+        self.host, self.port = environment.listen_address()
+
+    @property
+    def root_url(self) -> str:
+        """The service as a client on this machine reaches it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    def start(self) -> None:
+        """Start every part and wait until the service is ready."""
+        began = time.monotonic()
+        check_address(self.host, self.port)
+        self._start_postgres()
+        self._start_valkey()
+        self._start_model()
+        self._prepare_service()
+        self._start_service()
+        password = self._first_tenant()
+        say(f"{'ready':<12} after {time.monotonic() - began:.1f} s")
+        self._welcome(password)
+
+    def _start_postgres(self) -> None:
+        if self.environment.replaces("DATABASE_URL"):
+            say(f"{'PostgreSQL':<12} yours (DATABASE_URL)")
+            return
+        with step("PostgreSQL"):
+            server = self.parts.postgres()
+            server.wait(self.supervisor.start(server.prepare()))
+            self.environment.embedded["DATABASE_URL"] = server.url
+
+    def _start_valkey(self) -> None:
+        if self.environment.replaces("VALKEY_URL"):
+            say(f"{'Valkey':<12} yours (VALKEY_URL)")
+            return
+        with step("Valkey"):
+            server = self.parts.valkey()
+            server.wait(self.supervisor.start(server.prepare()))
+            self.environment.embedded["VALKEY_URL"] = server.url
+        if self.environment.replaces("CELERY_BROKER_URL"):
+            say(f"{'broker':<12} yours (CELERY_BROKER_URL)")
+        else:
+            self.environment.embedded["CELERY_BROKER_URL"] = server.url
+
+    def _start_model(self) -> None:
+        with step("model"):
+            server = self.parts.model()
+            server.wait(self.supervisor.start(server.prepare(), restarts=True))
+            self.environment.embedded["LOCAL_MODEL_URL"] = server.url
+
+    def _prepare_service(self) -> None:
+        """Tell the other shells, migrate, and make the local model a backend."""
+        embedded = self.environment.embedded
+        if self.host not in _LOOPBACK:
+            anywhere = self.host in ("0.0.0.0", "::")
+            embedded["ALLOWED_HOSTS"] = "*" if anywhere else f"localhost,127.0.0.1,[::1],{self.host}"
+        self.environment.write()
+        with step("migrate"):
+            self._manage("migrate", "--no-input")
+            self._manage(
+                "add_backend",
+                BACKEND,
+                "--kind=chat_completions",
+                f"--base-url={embedded['LOCAL_MODEL_URL']}",
+                f"--model={MODEL}",
+            )
+
+    def _start_service(self) -> None:
+        start = self.supervisor.start
+        with step("web"):
+            start(self.parts.web(self.host, self.port), restarts=True)
+            # They take seconds to import: all three at once.
+            start(self.parts.worker(), restarts=True)
+            start(self.parts.beat(), restarts=True)
+            self._wait_for("/healthz", "The web server did not answer")
+        with step("worker, beat"):
+            self._wait_for("/readyz", f"{self.root_url}/readyz did not report that every part is there")
+
+    def _wait_for(self, path: str, complaint: str) -> None:
+        url = f"{self.root_url}{path}"
+        self.supervisor.wait_until(complaint, lambda: status_of(url) == 200, _READY_SECONDS)
+
+    def _first_tenant(self) -> str | None:
+        """Make demo tenant and operator unless a run before did; returns the operator's password if new."""
+        file = self.environment.demo_file
+        base_url = f"{self.root_url}/v1"
+        key = demo.read_key(file)
+        if key is not None and demo.is_valid(base_url, key):
+            demo.Demo(base_url, key).write(file)  # PORT may have moved
+            return None
+        with step("demo tenant"):
+            key = demo.key_of(self._manage("create_tenant", demo.TENANT, "--json", keep_log=False))
+            demo.Demo(base_url, key).write(file)
+            return self._make_operator()
+
+    def _make_operator(self) -> str | None:
+        """Make the admin's first user; None when there is one already."""
+        password = demo.new_password()
+        try:
+            self._manage("createsuperuser", "--no-input", variables=demo.operator_variables(password))
+        except LocalError as error:
+            if "already taken" in str(error):
+                return None
+            raise
+        return password
+
+    def _manage(self, *arguments: str, variables: dict[str, str] | None = None, keep_log: bool = True) -> str:
+        """Run a management command; a log that holds a secret is not kept."""
+        log = "manage.log" if keep_log else "secret.log"
+        program = self.parts.manage(*arguments, log=log, variables=variables)
+        try:
+            return self.supervisor.run(program)
+        finally:
+            if not keep_log:
+                program.log.unlink(missing_ok=True)
+
+    def _welcome(self, password: str | None) -> None:
+        shown = demo.Demo(f"{self.root_url}/v1", demo.read_key(self.environment.demo_file) or "")
+        say(demo.welcome(shown, self.root_url, password))
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise LocalError when the web server could not listen there."""
+    try:
+        if port_is_free(host, port):
+            return
+    except OSError as error:
+        if error.errno == errno.EACCES:
+            raise LocalError(f"PORT={port} may not be used by this user: choose one above 1023.") from None
+        raise LocalError(
+            f"HOST={host} is no address of this machine ({os.strerror(error.errno or 0)})."
+        ) from None
+    raise LocalError(f"Port {port} is in use: `make run PORT={port + 1}` takes another.")
