@@ -1,1 +1,1 @@
-"""The load bench: a stub upstream, a load generator, and a table of Antiphon beside its peer on one machine."""
+"""The bench: a stub upstream, a load generator, and a table of Antiphon beside a peer on one machine."""

@@ -14,9 +14,12 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
+from config.local.errors import LocalError
+from config.local.places import ROOT
+from config.local.valkey import free_port
 from tests.bench.load import LoadResult, LoadSpec, Percentiles
 from tests.bench.peer import running_peer
-from tests.bench.processes import ROOT, BenchError, child, free_port, listens, wait_until
+from tests.bench.processes import BenchError, answers, child, wait_until
 from tests.bench.report import COLUMNS, Row, bars, build_row, line, write_json
 from tests.bench.service import running_service
 from tests.bench.targets import WORKLOADS, Target, Workload
@@ -34,6 +37,7 @@ class Options:
     concurrency: tuple[int, ...]
     seconds: float
     targets: tuple[str, ...]
+    stub_port: int
 
 
 def parse(arguments: Sequence[str]) -> Options:
@@ -46,6 +50,7 @@ def parse(arguments: Sequence[str]) -> Options:
     parser.add_argument("--concurrency", action="append", type=int, help="how many at a time")
     parser.add_argument("--seconds", type=float, help="measured time of each cell")
     parser.add_argument("--target", action="append", choices=["stub", "antiphon", "litellm"], help="a target")
+    parser.add_argument("--stub-port", type=int, help="where the stub listens, for ANTIPHON_BENCH_URL")
     chosen = parser.parse_args(arguments)
     names = chosen.only or (["stream0", "json"] if chosen.quick else [w.name for w in WORKLOADS])
     return Options(
@@ -53,16 +58,16 @@ def parse(arguments: Sequence[str]) -> Options:
         concurrency=tuple(chosen.concurrency or ((1, 32) if chosen.quick else CONCURRENCY)),
         seconds=chosen.seconds or (2.0 if chosen.quick else 5.0),
         targets=tuple(chosen.target or standard),
+        stub_port=chosen.stub_port or free_port(),
     )
 
 
 @contextmanager
-def running_stub() -> Iterator[Target]:
+def running_stub(port: int) -> Iterator[Target]:
     """The stub upstream, which is a target itself: the ceiling of all others."""
-    port = free_port()
-    with child("stub", [sys.executable, "-m", "tests.bench.stub", "--port", str(port)]) as process:
-        wait_until("stub", lambda: listens(port), process, 10)
-        yield Target("stub", port, "/v1/chat/completions", "none", (process.pid,))
+    with child("stub", [sys.executable, "-m", "tests.bench.stub", "--port", str(port)]) as stub:
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}/healthz"), [stub], 10)
+        yield Target("stub", port, "/v1/chat/completions", "none", (stub.process.pid,))
 
 
 def start_targets(stack: ExitStack, stub: Target, names: tuple[str, ...]) -> Iterator[Target]:
@@ -120,7 +125,7 @@ def run_cells(targets: Sequence[Target], options: Options) -> Iterator[Row]:
 def run(options: Options) -> bool:
     """Start, measure, print, write; whether every bar that could be checked holds."""
     with ExitStack() as stack:
-        stub = stack.enter_context(running_stub())
+        stub = stack.enter_context(running_stub(options.stub_port))
         targets = list(start_targets(stack, stub, options.targets))
         sys.stdout.write(COLUMNS + "\n")
         rows = []
@@ -139,7 +144,7 @@ def main() -> int:
     """0 when the run went through and no bar failed."""
     try:
         return 0 if run(parse(sys.argv[1:])) else 1
-    except BenchError as failure:
+    except (BenchError, LocalError) as failure:
         sys.stderr.write(f"{failure}\n")
         return 2
     except KeyboardInterrupt:

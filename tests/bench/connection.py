@@ -1,8 +1,8 @@
 """One keep-alive client connection that measures an answer without decoding it.
 
-The body is scanned as it arrives, chunk framing included. SSE with LF line ends and JSON never hold a CR LF, so
-`CR LF 0 CR LF CR LF` can only be the last chunk. An event whose `data: {` is split over two chunks would not be
-counted, and shows up as "events missing".
+The body is scanned as it arrives, chunk framing included. SSE with LF line ends and JSON never hold a CR
+LF, so `CR LF 0 CR LF CR LF` can only be the last chunk. The price: an event whose `data: {` a server splits
+over two chunks is not counted.
 """
 
 import asyncio

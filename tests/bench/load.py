@@ -1,7 +1,7 @@
 """The load generator: closed loops over keep-alive connections in one process.
 
-`python -m tests.bench.load` reads one `LoadSpec` as JSON on stdin and writes one `LoadResult` as JSON on stdout.
-It runs in a process of its own, so that what it costs is never counted to the target.
+`python -m tests.bench.load` reads one `LoadSpec` as JSON on stdin and writes one `LoadResult` on stdout. It
+runs in a process of its own, so that what it costs is never counted to the target.
 """
 
 import asyncio

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench.processes import FOLDER, BenchError, answers, child, free_port, wait_until
+from config.local.valkey import free_port
+from tests.bench.processes import FOLDER, BenchError, answers, child, wait_until
 from tests.bench.targets import WORKLOADS, Target
 
 VERSION = "1.108.7"
@@ -72,8 +73,6 @@ def running_peer(stub_port: int) -> Iterator[Target]:
     ]
     quiet = {"LITELLM_LOG": "ERROR", "LITELLM_MODE": "PRODUCTION", "LITELLM_TELEMETRY": "False"}
     quiet["PATH"] = f"{VENV / 'bin'}:{os.environ['PATH']}"
-    with child("litellm", [str(command), *settings], quiet) as process:
-        wait_until(
-            "litellm", lambda: answers(f"http://127.0.0.1:{port}/health/readiness"), process, READY_SECONDS
-        )
-        yield Target("litellm", port, "/v1/responses", KEY, (process.pid,))
+    with child("litellm", [str(command), *settings], quiet) as proxy:
+        wait_until(lambda: answers(f"http://127.0.0.1:{port}/health/readiness"), [proxy], READY_SECONDS)
+        yield Target("litellm", port, "/v1/responses", KEY, (proxy.process.pid,))

@@ -1,18 +1,16 @@
-"""Starting and stopping the bench's own child processes; each one's output goes to a file under var/bench."""
+"""The bench's own child processes: where their output goes, and when they are ready."""
 
 import os
-import socket
-import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "var" / "bench"
-STOP_SECONDS = 10.0
+from config.local.children import Child, Program, start
+from config.local.places import ROOT, VAR
+
+FOLDER = VAR / "bench"
 POLL_SECONDS = 0.1
 
 
@@ -20,66 +18,29 @@ class BenchError(Exception):
     """Something the bench needs could not be had; the message is for the person who runs it."""
 
 
-def free_port() -> int:
-    """A TCP port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
-def child(
-    name: str, command: Sequence[str], env: Mapping[str, str] | None = None
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `command` from the project's root while the block runs; its output is in var/bench/NAME.log.
-
-    It is stopped with SIGTERM, and killed with its group when that does not end it within `STOP_SECONDS`.
-    """
+def child(name: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[Child]:
+    """Run `command` in the project's folder while the block runs; its output is in var/bench/NAME.log."""
+    log = FOLDER / f"{name}.log"
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with (FOLDER / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, **(env or {})},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            stop(process)
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a child and whatever is left of its process group."""
-    process.terminate()
+    log.unlink(missing_ok=True)
+    running = start(Program(name, command, log, {**os.environ, **(env or {})}, ROOT))
     try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    try:
-        os.killpg(process.pid, 9)
-    except ProcessLookupError:
-        return
+        yield running
+    finally:
+        running.stop()
 
 
-def wait_until(
-    name: str, ready: Callable[[], bool], process: subprocess.Popen[bytes], seconds: float
-) -> None:
+def wait_until(ready: Callable[[], bool], children: Sequence[Child], seconds: float) -> None:
     """Wait until `ready()`.
 
-    Raises BenchError, with the end of the log, when the process ends or `seconds` have passed before that.
+    Raises BenchError, with the end of the logs, when a child ends or `seconds` have passed before that.
     """
     deadline = time.monotonic() + seconds
     while not ready():
-        if process.poll() is not None or time.monotonic() > deadline:
-            log = (FOLDER / f"{name}.log").read_text(errors="replace")[-2000:]
-            raise BenchError(
-                f"{name} did not become ready within {seconds:.0f} s. The end of its log:\n{log}"
-            )
+        if any(each.ended for each in children) or time.monotonic() > deadline:
+            states = "\n".join(f"{each.name} {each.ending()}:\n{each.last_lines()}" for each in children)
+            raise BenchError(f"Not ready within {seconds:.0f} s.\n{states}")
         time.sleep(POLL_SECONDS)
 
 
@@ -90,12 +51,3 @@ def answers(url: str) -> bool:
             return bool(response.status == 200)
     except (urllib.error.URLError, OSError):
         return False
-
-
-def listens(port: int) -> bool:
-    """Whether something accepts connections on this port of loopback."""
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True

@@ -17,8 +17,8 @@ LAST_WORD = (
 class Script:
     """One model of the stub.
 
-    `chunks` are the writes of its stream, `spacing` the seconds between them (0: there is one write), `body` the
-    same answer as one JSON body.
+    `chunks` are the writes of its stream, `spacing` the seconds between them (0: there is one write), `body`
+    the same answer as one JSON body.
     """
 
     chunks: tuple[bytes, ...]

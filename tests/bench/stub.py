@@ -1,15 +1,14 @@
 """A stub upstream that speaks Chat Completions as fast as one asyncio process can.
 
-Run it with `python -m tests.bench.stub --port 0`; it prints `{"port": N}` once it listens. The model name picks
-the answer (see `scripts.SCRIPTS`). Any other path or model gets a 404, so a client that calls something else is
-seen at once.
+Run it with `python -m tests.bench.stub --port N`. The model name picks the answer (see
+`scripts.SCRIPTS`). `GET /healthz` tells that it is up. Any other path or model gets a 404, so a client that
+calls something else is seen at once.
 """
 
 import argparse
 import asyncio
 import gc
 import re
-import sys
 
 import orjson
 
@@ -83,6 +82,9 @@ class StubConnection(asyncio.Protocol):
         self._answer(head[: head.find(b"\r\n")], body)
 
     def _answer(self, request_line: bytes, body: bytes) -> None:
+        if request_line.startswith(b"GET /healthz "):
+            self._transport.write(json_answer(b"200 OK", b"{}"))
+            return
         if not request_line.startswith(b"POST ") or b"/chat/completions " not in request_line:
             line = request_line.decode("latin-1")
             self._transport.write(refusal(b"404 Not Found", f"The stub does not serve '{line}'."))
@@ -117,10 +119,8 @@ class StubConnection(asyncio.Protocol):
 
 
 async def serve(port: int) -> None:
-    """Listen on loopback, tell the port on stdout, and run until the process is ended."""
+    """Listen on loopback until the process is ended."""
     server = await asyncio.get_running_loop().create_server(StubConnection, "127.0.0.1", port, backlog=2048)
-    sys.stdout.write(f'{{"port": {server.sockets[0].getsockname()[1]}}}\n')
-    sys.stdout.flush()
     async with server:
         await server.serve_forever()
 
@@ -128,7 +128,7 @@ async def serve(port: int) -> None:
 def main() -> None:
     """Command line entry."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free port")
+    parser.add_argument("--port", type=int, required=True)
     port = parser.parse_args().port
     gc.freeze()
     gc.disable()  # nothing here makes cycles; a collection would show up as a latency spike of the target
