@@ -1,1 +1,1 @@
-"""The Open Responses contract: the protocol, the stored objects and the transports that serve them."""
+"""The Open Responses API: its contract, its stored objects, and the transports that serve it."""

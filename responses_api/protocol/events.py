@@ -172,9 +172,7 @@ def reasoning_done(
     item_id: str, output_index: int, content_index: int, text: str, dialect: Dialect = "open"
 ) -> Json:
     """The whole raw reasoning of a part, named as the dialect names it."""
-    return _of_content(
-        t.REASONING_DONE_TYPES[dialect], item_id, output_index, content_index, "text", text
-    )
+    return _of_content(t.REASONING_DONE_TYPES[dialect], item_id, output_index, content_index, "text", text)
 
 
 def reasoning_summary_part_added(item_id: str, output_index: int, summary_index: int, part: Json) -> Json:

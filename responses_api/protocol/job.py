@@ -45,10 +45,9 @@ class BackendSpec:
 class Job:
     """One response to generate.
 
-    `request` is `CreateRequest.to_plain()`; `context` the whole conversation as canonical items, the new
-    input included; `input_items` the new input as it is stored (with ids); `backend` is
-    `BackendSpec.to_plain()`; `created_at` is in unix seconds; `inbox` the web process that follows live, if
-    one does.
+    `request` is `CreateRequest.to_plain()`; `history` the conversation so far; `input_items` the new input
+    as it is stored (canonical items with id and status); `backend` is `BackendSpec.to_plain()`; `created_at`
+    is in unix seconds; `inbox` the web process that follows live, if one does.
     """
 
     response_id: str
@@ -57,12 +56,17 @@ class Job:
     request_id: str
     created_at: int
     request: Json
-    context: list[Json]
+    history: list[Json]
     input_items: list[Json]
     backend: Json
     upstream_model: str
     inbox: str | None
     dialect: Dialect
+
+    @property
+    def context(self) -> list[Json]:
+        """The whole conversation: the history, then the new input."""
+        return [*self.history, *self.input_items]
 
     def to_bytes(self) -> bytes:
         """The job as JSON."""

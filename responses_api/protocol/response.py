@@ -25,8 +25,8 @@ def snapshot(
 ) -> Json:
     """The response as it is now, the request's settings echoed.
 
-    Times are unix seconds. `error` is `{code, message}`, `incomplete_details` is `{reason}`. `service_tier` is
-    the tier the response got, when it is known to differ from the one asked for.
+    Times are unix seconds. `error` is `{code, message}`, `incomplete_details` is `{reason}`;
+    `service_tier` is the tier the response got, when it differs from the one asked for.
     """
     asked = request.service_tier
     return {

@@ -36,7 +36,7 @@ class FunctionTool(TypedDict):
 
 
 def _refuse_tool_type(kind: object) -> str:
-    raise unsupported("must be 'function' or have a vendor prefix like 'acme:thing': no other tool is supported")
+    raise unsupported("must be 'function' or a vendor's type like 'acme:thing': no other tool is supported")
 
 
 class _OfToolType(TypedDict):
