@@ -1,0 +1,58 @@
+"""The Celery application: which broker, which queues, how tasks are acknowledged.
+
+Live responses are acknowledged early: an answer that was half told is never told a second time; what a dead worker
+held is ended by the reaper instead (`responses_api/services/reap.py`). Results are not kept: the event log carries them,
+so neither the broker nor a result backend ever holds content. Messages carry response ids only.
+"""
+
+import os
+
+from celery import Celery
+from celery.signals import setup_logging
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+from django.conf import settings
+
+from config.logging import configure
+from responses_api.dispatch import QUEUES
+
+app = Celery("antiphon")
+app.conf.update(
+    broker_url=settings.CELERY_BROKER_URL,
+    broker_connection_retry_on_startup=True,
+    broker_connection_timeout=4,
+    broker_transport_options={"socket_keepalive": True, "health_check_interval": 25},
+    task_ignore_result=True,
+    task_serializer="json",
+    accept_content=["json"],
+    task_acks_late=False,
+    task_default_queue="default",
+    task_create_missing_queues=True,
+    worker_prefetch_multiplier=1,
+    worker_send_task_events=False,
+    worker_enable_remote_control=False,
+    worker_hijack_root_logger=False,
+    beat_schedule={
+        "reap lost workers": {
+            "task": "antiphon.reap",
+            "schedule": settings.LEASE_SECONDS / 2,
+            "options": {"queue": "default", "expires": settings.LEASE_SECONDS},
+        },
+    },
+)
+app.autodiscover_tasks(["workers"])
+
+WORKER_ARGUMENTS = (
+    "--pool=threads",
+    "--concurrency=128",
+    "--without-gossip",
+    "--without-mingle",
+    "--without-heartbeat",
+    f"--queues={','.join(QUEUES)}",
+)
+
+
+@setup_logging.connect
+def _log_as_the_web_does(**_: object) -> None:
+    configure(settings.LOGGING)

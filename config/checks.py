@@ -1,0 +1,100 @@
+"""System checks of the configuration: each mistake has an id, says what is wrong and what would be right."""
+
+import os
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import connection
+
+_VALKEY_SCHEMES: Final = frozenset({"redis", "rediss", "valkey", "unix"})
+
+
+def check_secret_key(**_: Any) -> list[CheckMessage]:
+    """antiphon.W001: without a SECRET_KEY of its own a process signs sessions that no other one knows."""
+    if not settings.INSECURE_SECRET_KEY:
+        return []
+    return [
+        Warning(
+            "SECRET_KEY is not set; this process made one up, and sessions end with it.",
+            hint="Set SECRET_KEY to 50 or more random characters, the same in every process.",
+            id="antiphon.W001",
+        )
+    ]
+
+
+def check_database(**_: Any) -> list[CheckMessage]:
+    """antiphon.E001: only PostgreSQL has what the tenant scope and the chains need."""
+    engine = settings.DATABASES["default"].get("ENGINE", "")
+    if engine == "django.db.backends.postgresql":
+        return []
+    return [
+        Error(
+            f"DATABASE_URL names {engine or 'no database'}.",
+            hint="Set it to a PostgreSQL database: postgres://user:password@host:5432/name",
+            id="antiphon.E001",
+        )
+    ]
+
+
+def check_valkey(**_: Any) -> list[CheckMessage]:
+    """antiphon.E002: the event log needs a Valkey or Redis address."""
+    if urlsplit(settings.VALKEY_URL).scheme in _VALKEY_SCHEMES:
+        return []
+    return [
+        Error(
+            "VALKEY_URL is not the address of a Valkey or Redis server.",
+            hint="Set it to one: redis://:password@host:6379/0",
+            id="antiphon.E002",
+        )
+    ]
+
+
+def check_timings(**_: Any) -> list[CheckMessage]:
+    """antiphon.E003: times that must be above zero."""
+    names = ("LEASE_SECONDS", "QUEUE_SECONDS", "RESPONSE_SECONDS", "KEEP_ALIVE_SECONDS", "MAX_BODY_BYTES")
+    return [
+        Error(
+            f"ANTIPHON_{name} is {getattr(settings, name)}.",
+            hint="It must be above zero.",
+            id="antiphon.E003",
+        )
+        for name in names
+        if getattr(settings, name) <= 0
+    ]
+
+
+def check_backends(databases: Any = None, **_: Any) -> list[CheckMessage]:
+    """antiphon.W002 and W003: no backend, or one whose key variable is not set here. Runs with `--database default`."""
+    if not databases or "responses_api_route" not in connection.introspection.table_names():
+        return []  # `migrate` runs the checks before the tables are there
+    from responses_api.models import Backend
+
+    backends = list(Backend.objects.filter(is_enabled=True))
+    messages: list[CheckMessage] = []
+    if not any(backend.routes.exists() for backend in backends):
+        messages.append(
+            Warning(
+                "No model is served: there is no enabled backend with a route.",
+                hint="Add one: manage.py add_backend NAME --kind chat_completions --base-url URL --model MODEL",
+                id="antiphon.W002",
+            )
+        )
+    for backend in backends:
+        if backend.api_key_env and backend.api_key_env not in os.environ:
+            messages.append(
+                Warning(
+                    f"The backend '{backend.name}' takes its key from {backend.api_key_env}, which is not set here.",
+                    hint="Set it in the workers' environment or in .env.",
+                    id="antiphon.W003",
+                )
+            )
+    return messages
+
+
+def register_all() -> None:
+    """Register every check of this module."""
+    for check in (check_secret_key, check_database, check_valkey, check_timings):
+        register(check)
+    register(check_backends, Tags.database)

@@ -1,0 +1,70 @@
+"""Structured logs: one JSON object a line (or readable lines with LOG_FORMAT=console), ids and figures, never content.
+
+Every record carries what is bound to the context: `request_id`, `response_id`, `tenant_id`.
+"""
+
+import logging
+import logging.config
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+import structlog
+from structlog.typing import Processor
+
+
+def configure(options: Mapping[str, Any]) -> None:
+    """Set up structlog and the standard library's loggers alike.
+
+    `options` holds `level` (a logging level's name) and `format` (`json` or `console`).
+    """
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_rendering(options["format"]),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(options["level"])
+    for noisy in ("django.request", "daphne", "celery.worker.strategy", "celery.app.trace", "asyncio"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+
+
+def _rendering(style: str) -> list[Processor]:
+    if style == "console":
+        return [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
+    # Local variables stay out of tracebacks: they would carry prompts and keys into the log.
+    tracebacks = structlog.processors.ExceptionRenderer(
+        structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+    )
+    return [tracebacks, structlog.processors.JSONRenderer(serializer=_dumps)]
+
+
+def _dumps(event: Any, **_: Any) -> str:
+    return orjson.dumps(event, default=repr).decode()

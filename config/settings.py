@@ -1,0 +1,153 @@
+"""The one settings file: every deployment difference is an environment variable.
+
+Values come from, in this order: the process environment, `.env` beside `manage.py`, and `var/run.env`, which
+`make run` writes with the addresses of the parts it started. Mistakes are reported by `manage.py check`
+(`config/checks.py`), not by a traceback at import.
+"""
+
+import os
+from pathlib import Path
+
+import environ
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+ENV_FILES = (BASE_DIR / ".env", BASE_DIR / "var" / "run.env")
+if not env.bool("ANTIPHON_IGNORE_ENV_FILES", default=False):
+    for _file in ENV_FILES:
+        if _file.is_file() and os.access(_file, os.R_OK):
+            env.read_env(_file)
+
+# --- web -----------------------------------------------------------------------------------------------------------
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="")
+INSECURE_SECRET_KEY = not SECRET_KEY
+if INSECURE_SECRET_KEY:
+    # Good enough for `check`, `migrate` and the like; sessions do not survive a restart. `check` says so (antiphon.W001).
+    SECRET_KEY = os.urandom(32).hex()
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_TLS_PROXY", default=False) else None
+)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("BEHIND_TLS_PROXY", default=False)
+APPEND_SLASH = False  # a trailing slash never changes the meaning: every route accepts both spellings
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+WSGI_APPLICATION = None
+
+INSTALLED_APPS = [
+    "daphne",
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "channels",
+    "config.apps.ConfigConfig",
+    "tenants",
+    "responses_api",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "responses_api.http.request_id.RequestIdMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "tenants.admin.scope.OperatorScopeMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "var" / "static"
+WHITENOISE_USE_FINDERS = True  # serves the admin's files without a `collectstatic` step
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- shared engines --------------------------------------------------------------------------------------------------
+DATABASES = {
+    "default": {
+        **env.db_url("DATABASE_URL", default="postgres://antiphon@127.0.0.1:5432/antiphon"),
+        "CONN_MAX_AGE": 300,
+        "CONN_HEALTH_CHECKS": True,
+    }
+}
+VALKEY_URL = env.str("VALKEY_URL", default="redis://127.0.0.1:6379/0")
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or VALKEY_URL
+
+# --- the API ---------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["responses_api.http.authentication.KeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["responses_api.http.rendering.JsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": [],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "responses_api.http.rendering.JsonAlways",
+    "EXCEPTION_HANDLER": "responses_api.http.rendering.render_exception",
+    "UNAUTHENTICATED_USER": None,
+    "UNAUTHENTICATED_TOKEN": None,
+}
+
+MAX_BODY_BYTES = env.int("ANTIPHON_MAX_BODY_BYTES", default=64 * 1024 * 1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+KEEP_ALIVE_SECONDS = env.float("ANTIPHON_KEEP_ALIVE_SECONDS", default=15.0)
+CACHE_SECONDS = env.float("ANTIPHON_CACHE_SECONDS", default=5.0)
+QUEUE_SECONDS = env.float("ANTIPHON_QUEUE_SECONDS", default=30.0)
+START_SECONDS = env.float("ANTIPHON_START_SECONDS", default=2.0)
+JOURNAL_SECONDS = env.int("ANTIPHON_JOURNAL_SECONDS", default=60)
+
+# --- workers -----------------------------------------------------------------------------------------------------------
+LEASE_SECONDS = env.float("ANTIPHON_LEASE_SECONDS", default=8.0)
+RESPONSE_SECONDS = env.float("ANTIPHON_RESPONSE_SECONDS", default=1800.0)
+
+# --- logs ----------------------------------------------------------------------------------------------------------------
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+LOG_FORMAT = env.str("LOG_FORMAT", default="json")
+LOGGING_CONFIG = "config.logging.configure"
+LOGGING = {"level": LOG_LEVEL, "format": LOG_FORMAT}
+
+# --- admin ---------------------------------------------------------------------------------------------------------------
+UNFOLD = {
+    "SITE_TITLE": "Antiphon",
+    "SITE_HEADER": "Antiphon",
+    "SITE_SYMBOL": "forum",
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+}

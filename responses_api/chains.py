@@ -1,0 +1,56 @@
+"""The context of a previous response: its chain, oldest first, each item stored once and followed by id.
+
+Protocol: "Chains". A chain that has a hole (something in it was deleted) cannot be continued, and neither can one that
+ends in a failed, cancelled or unknown response. All of these look alike to a caller.
+"""
+
+from typing import Final
+
+from django.db import connection
+
+from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.plain import Json
+from responses_api.protocol.sse import decode
+from tenants.scoping import current_scope
+
+CONTINUABLE: Final = frozenset({"completed", "incomplete"})
+
+# The recursion walks primary keys; the items of all responses then come in one ordered read.
+_CHAIN: Final = """
+WITH RECURSIVE chain AS (
+    SELECT id, previous_id, status, 0 AS depth
+      FROM responses_api_response WHERE id = %(id)s AND tenant_id = %(tenant)s
+  UNION ALL
+    SELECT r.id, r.previous_id, r.status, chain.depth + 1
+      FROM chain JOIN responses_api_response r ON r.id = chain.previous_id AND r.tenant_id = %(tenant)s
+)
+SELECT chain.depth, chain.previous_id, chain.status, item.data::text
+  FROM chain LEFT JOIN responses_api_item item
+    ON item.response_id = chain.id AND item.tenant_id = %(tenant)s
+ ORDER BY chain.depth DESC, item.position
+"""
+
+
+def not_continuable(response_id: str) -> ProtocolError:
+    """The one answer for an unknown, foreign, deleted or unfinished-for-good previous response."""
+    return invalid_request(
+        f"Previous response with id '{response_id}' not found.",
+        param="previous_response_id",
+        code="previous_response_not_found",
+    )
+
+
+def load_context(response_id: str) -> list[Json]:
+    """All items of the chain that ends in `response_id`, oldest first, inside the current tenant scope.
+
+    Raises `ProtocolError` 400 `previous_response_not_found` where there is no whole chain to continue.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CHAIN, {"id": response_id, "tenant": current_scope()})
+        rows = cursor.fetchall()
+    if not rows:
+        raise not_continuable(response_id)
+    oldest_previous, newest_status = rows[0][1], rows[-1][2]
+    if oldest_previous is not None or newest_status not in CONTINUABLE:
+        raise not_continuable(response_id)
+    return [decode(data) for _, _, _, data in rows if data is not None]

@@ -1,0 +1,103 @@
+"""Hands jobs to the workers: the envelope into Valkey, the id to the broker, the task called by its name.
+
+One thread of the process does it, so that a slow or absent broker never stops the event loop; what gathers while it
+sends leaves together, as one message per queue. Nothing here imports `workers`.
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+import structlog
+from celery import current_app
+from django.conf import settings
+
+from responses_api.eventlog import names
+from responses_api.eventlog.connection import blocking_client
+
+log = structlog.get_logger(__name__)
+
+GENERATE: Final = "antiphon.generate"
+QUEUES: Final = ("priority", "default", "flex")
+_TIER_QUEUES: Final = {"priority": "priority", "flex": "flex"}
+_MOST_PER_MESSAGE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Handover:
+    queue: str
+    response_id: str
+    envelope: bytes
+    on_failure: Callable[[], None]
+
+
+class Dispatcher:
+    """The process's way to the broker."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.SimpleQueue[_Handover] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="dispatcher", daemon=True).start()
+
+    def dispatch(
+        self, response_id: str, envelope: bytes, *, service_tier: str, on_failure: Callable[[], None]
+    ) -> None:
+        """Queue a job. `on_failure` is called, in another thread, when it could not be handed over."""
+        self._waiting.put(
+            _Handover(_TIER_QUEUES.get(service_tier, "default"), response_id, envelope, on_failure)
+        )
+
+    def _run(self) -> None:
+        while True:
+            batch = sorted(self._gather(), key=attrgetter("queue"))
+            for queue_name, group in groupby(batch, key=attrgetter("queue")):
+                self._hand_over(queue_name, list(group))
+
+    def _gather(self) -> list[_Handover]:
+        batch = [self._waiting.get()]
+        while len(batch) < _MOST_PER_MESSAGE:
+            try:
+                batch.append(self._waiting.get_nowait())
+            except queue.Empty:
+                break
+        return batch
+
+    def _hand_over(self, queue_name: str, batch: list[_Handover]) -> None:
+        try:
+            pipeline = blocking_client().pipeline(transaction=False)
+            for handover in batch:
+                pipeline.set(names.job(handover.response_id), handover.envelope, ex=_envelope_seconds())
+            pipeline.execute()
+            current_app.send_task(
+                GENERATE,
+                args=([handover.response_id for handover in batch],),
+                queue=queue_name,
+                expires=settings.QUEUE_SECONDS,
+                ignore_result=True,
+                retry=True,
+                retry_policy={"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2},
+            )
+        except (
+            Exception
+        ) as error:  # whatever stopped the broker client: each caller is told, none is left waiting
+            log.error("jobs could not be handed to the broker", error=type(error).__name__, jobs=len(batch))
+            for handover in batch:
+                handover.on_failure()
+
+
+def _envelope_seconds() -> int:
+    return int(settings.QUEUE_SECONDS + settings.RESPONSE_SECONDS)
+
+
+_dispatcher: Dispatcher | None = None
+
+
+def process_dispatcher() -> Dispatcher:
+    """The dispatcher of this process, started at its first use."""
+    global _dispatcher
+    if _dispatcher is None:
+        _dispatcher = Dispatcher()
+    return _dispatcher

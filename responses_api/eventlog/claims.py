@@ -1,0 +1,134 @@
+"""Who runs what: a job is claimed by one worker, once; a worker that stops beating loses what it held.
+
+The lease is the worker's, not the response's: one key renewed every quarter of `LEASE_SECONDS` covers everything that
+the process runs, so that a lease costs nothing per response.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import redis.asyncio as redis_asyncio
+from django.conf import settings
+
+from responses_api.eventlog import names
+from responses_api.eventlog.connection import blocking_client
+from responses_api.eventlog.publish import release
+
+REAPER: Final = "reaper"
+"""The claim's holder once a lost worker's response is being ended."""
+
+_CLAIM: Final = """
+local job = redis.call('GET', KEYS[1])
+if not job then return false end
+if redis.call('EXISTS', KEYS[3]) == 1 then
+  redis.call('DEL', KEYS[1], KEYS[3])
+  return false
+end
+if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'EX', ARGV[2]) then return false end
+redis.call('SADD', KEYS[4], ARGV[3])
+return job
+"""
+
+_TAKE_OVER: Final = """
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
+redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
+return redis.call('GET', KEYS[1])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A response whose worker is gone; `job` is its envelope."""
+
+    response_id: str
+    worker: str
+    job: bytes
+
+
+def _claim_seconds() -> int:
+    return int(settings.RESPONSE_SECONDS + settings.QUEUE_SECONDS)
+
+
+def claim(response_ids: list[str], worker: str) -> list[bytes]:
+    """Claim jobs for `worker` and return the envelopes of those that are its own now.
+
+    Left out are jobs that somebody else claimed (a redelivered message), that were cancelled while they waited, or
+    that expired.
+    """
+    pipeline = blocking_client().pipeline(transaction=False)
+    for response_id in response_ids:
+        keys = [
+            names.job(response_id),
+            names.claim(response_id),
+            names.cancel(response_id),
+            names.running(worker),
+        ]
+        pipeline.eval(_CLAIM, len(keys), *keys, worker, _claim_seconds(), response_id)
+    return [envelope for envelope in pipeline.execute() if envelope]
+
+
+async def beat(client: "redis_asyncio.Redis", worker: str) -> bool:
+    """Renew the worker's lease. False: it had been given up as lost meanwhile, and what it ran was ended by another."""
+    pipeline = client.pipeline(transaction=True)
+    pipeline.set(names.beat(worker), b"1", px=int(settings.LEASE_SECONDS * 1000))
+    pipeline.sismember(names.WORKERS, worker)
+    _, known = await pipeline.execute()
+    return bool(known)
+
+
+async def register(client: "redis_asyncio.Redis", worker: str) -> None:
+    """Make the worker known, alive from now on."""
+    pipeline = client.pipeline(transaction=True)
+    pipeline.set(names.beat(worker), b"1", px=int(settings.LEASE_SECONDS * 1000))
+    pipeline.sadd(names.WORKERS, worker)
+    await pipeline.execute()
+
+
+def unregister(worker: str) -> None:
+    """A worker that stops in order takes its name off the list."""
+    pipeline = blocking_client().pipeline(transaction=True)
+    pipeline.srem(names.WORKERS, worker)
+    pipeline.delete(names.beat(worker))
+    pipeline.execute()
+
+
+def take_lost() -> list[Lost]:
+    """The responses of workers that stopped beating; each is handed out once, to the caller that gets it."""
+    client: Any = blocking_client()
+    lost: list[Lost] = []
+    for raw in client.smembers(names.WORKERS):
+        worker = raw.decode()
+        if client.exists(names.beat(worker)):
+            continue
+        for raw_id in client.smembers(names.running(worker)):
+            lost.extend(_take_over(client, raw_id.decode(), worker))
+        if not client.scard(names.running(worker)):
+            client.srem(names.WORKERS, worker)
+    return lost
+
+
+def _take_over(client: Any, response_id: str, worker: str) -> list[Lost]:
+    envelope = client.eval(
+        _TAKE_OVER,
+        2,
+        names.job(response_id),
+        names.claim(response_id),
+        worker,
+        REAPER,
+        int(settings.LEASE_SECONDS * 4),
+    )
+    if envelope:
+        return [Lost(response_id, worker, envelope)]
+    if not client.exists(names.claim(response_id)):
+        # It had ended, or a reaper died over it and its claim expired: nothing is left to tell from.
+        client.srem(names.running(worker), response_id)
+    return []
+
+
+def give_up(lost: Lost, messages: list[tuple[str, bytes]], *, keep_journal: bool) -> None:
+    """Publish the end of a lost response (`messages`: inbox and stored message) and forget it."""
+    pipeline = blocking_client().pipeline(transaction=False)
+    for inbox, raw in messages:
+        pipeline.xadd(inbox, {lost.response_id: raw}, nomkstream=True)
+    release(pipeline, lost.response_id, lost.worker, keep_journal=keep_journal)
+    pipeline.execute()

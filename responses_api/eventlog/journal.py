@@ -1,0 +1,20 @@
+"""Replay: what a streamed response has told so far, read back in order."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from responses_api.eventlog import names
+from responses_api.eventlog.connection import blocking_client
+from responses_api.eventlog.message import Message
+
+
+def read(response_id: str) -> list[Message]:
+    """All messages of the response's journal, oldest first; empty when there is none (any more)."""
+    client: Any = blocking_client()
+    return list(messages(client.xrange(names.journal(response_id))))
+
+
+def messages(entries: Iterable[tuple[Any, dict[bytes, bytes]]]) -> Iterator[Message]:
+    """The messages of raw journal entries."""
+    for _, fields in entries:
+        yield Message.from_bytes(fields[b"m"])

@@ -1,0 +1,44 @@
+"""The names of everything the event log keeps in Valkey, in one place.
+
+All keys of one response expire by themselves; nothing here outlives a response by more than minutes.
+"""
+
+from typing import Final
+
+BUS: Final = "antiphon:bus"
+WORKERS: Final = "antiphon:workers"
+
+
+def inbox(process: str) -> str:
+    """The stream that one web process reads."""
+    return f"antiphon:inbox:{process}"
+
+
+def journal(response_id: str) -> str:
+    """The stream that keeps a streamed response's messages."""
+    return f"antiphon:journal:{response_id}"
+
+
+def job(response_id: str) -> str:
+    """The job's envelope: the request and its context, from dispatch to the end."""
+    return f"antiphon:job:{response_id}"
+
+
+def claim(response_id: str) -> str:
+    """Which worker runs the response."""
+    return f"antiphon:claim:{response_id}"
+
+
+def cancel(response_id: str) -> str:
+    """Set when nobody wants the response any more."""
+    return f"antiphon:cancel:{response_id}"
+
+
+def beat(worker: str) -> str:
+    """Exists while the worker lives."""
+    return f"antiphon:beat:{worker}"
+
+
+def running(worker: str) -> str:
+    """The set of response ids that the worker has claimed and not ended."""
+    return f"antiphon:running:{worker}"

@@ -1,0 +1,140 @@
+"""The worker's end of the log: everything pending in a turn of the loop leaves in one pipeline write."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import redis.asyncio as redis_asyncio
+import structlog
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from responses_api.eventlog import names
+from responses_api.eventlog.message import LAST, Message
+
+log = structlog.get_logger(__name__)
+
+_JOURNAL_ENTRIES: Final = 200_000
+_BACKLOG_BYTES: Final = 1 << 20
+_RETRY_SECONDS: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a response's messages go: the inbox of the process that asked, and whether a journal keeps them."""
+
+    response_id: str
+    inbox: str | None
+    journal: bool
+    keep_journal: bool
+    """After the end the journal stays for `JOURNAL_SECONDS`; otherwise it is deleted with the last message."""
+
+
+class Publisher:
+    """Collects messages and writes them, in order, in as few writes as the load allows.
+
+    `on_lost_inbox` is called with an inbox that no longer exists: the web process behind it is gone, and with it
+    whoever was listening.
+    """
+
+    def __init__(
+        self, client: "redis_asyncio.Redis", worker: str, on_lost_inbox: Callable[[str], None]
+    ) -> None:
+        self._client = client
+        self._worker = worker
+        self._on_lost_inbox = on_lost_inbox
+        self._pending: dict[str, tuple[Address, Message]] = {}
+        self._bytes = 0
+        self._wake = asyncio.Event()
+        self._written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._run(), name="publisher")
+
+    def publish(self, address: Address, message: Message) -> None:
+        """Take `message`; it is written soon."""
+        held = self._pending.get(address.response_id)
+        if held is None:
+            self._pending[address.response_id] = (address, message)
+        else:
+            held[1].absorb(message)
+        self._bytes += len(message.body)
+        self._wake.set()
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether producers should wait for `flushed` before they publish more."""
+        return self._bytes > _BACKLOG_BYTES
+
+    async def flushed(self) -> None:
+        """Wait until everything taken so far is written."""
+        while self._pending:
+            await asyncio.shield(self._written)
+
+    async def close(self) -> None:
+        """Write what is pending and stop."""
+        await self.flushed()
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            batch = list(self._pending.values())
+            if not batch:
+                continue
+            size = self._bytes
+            # Messages that come while this write is under way wait in a new collection and leave with the next one.
+            self._pending, self._bytes = {}, 0
+            await self._write_until_done(batch, size)
+            written, self._written = self._written, asyncio.get_running_loop().create_future()
+            written.set_result(None)
+
+    async def _write_until_done(self, batch: list[tuple[Address, Message]], size: int) -> None:
+        """Write `batch`; while Valkey is away, wait and try again: order and completeness come before speed."""
+        while True:
+            try:
+                await self._write(batch)
+            except RedisError as error:
+                log.warning("event log write failed, trying again", error=type(error).__name__, bytes=size)
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    async def _write(self, batch: list[tuple[Address, Message]]) -> None:
+        by_inbox: dict[str, dict[Any, Any]] = {}
+        pipeline = self._client.pipeline(transaction=False)
+        encoded = [(address, message, message.to_bytes()) for address, message in batch]
+        for address, _, raw in encoded:
+            if address.inbox is not None:
+                by_inbox.setdefault(address.inbox, {})[address.response_id] = raw
+        for inbox, fields in by_inbox.items():
+            # The inbox is made by its reader: where it is missing, nobody reads.
+            pipeline.xadd(inbox, fields, nomkstream=True)
+        for address, message, raw in encoded:
+            self._keep(pipeline, address, message, raw)
+        replies = await pipeline.execute()
+        for inbox, reply in zip(by_inbox, replies, strict=False):
+            if reply is None:
+                self._on_lost_inbox(inbox)
+
+    def _keep(self, pipeline: Any, address: Address, message: Message, raw: bytes) -> None:
+        """Journal the message, and after the last one let go of all that was kept for the response."""
+        is_last = message.kind in LAST
+        if address.journal and (address.keep_journal or not is_last):
+            journal = names.journal(address.response_id)
+            pipeline.xadd(journal, {"m": raw}, maxlen=_JOURNAL_ENTRIES, approximate=True)
+            if is_last:
+                pipeline.expire(journal, settings.JOURNAL_SECONDS)
+            elif message.first == 0:
+                pipeline.expire(journal, int(settings.RESPONSE_SECONDS + settings.JOURNAL_SECONDS))
+        if is_last:
+            release(pipeline, address.response_id, self._worker, keep_journal=address.keep_journal)
+
+
+def release(pipeline: Any, response_id: str, worker: str, *, keep_journal: bool) -> None:
+    """Queue the commands that forget a response which has ended."""
+    gone = [names.job(response_id), names.claim(response_id), names.cancel(response_id)]
+    if not keep_journal:
+        gone.append(names.journal(response_id))
+    pipeline.delete(*gone)
+    pipeline.srem(names.running(worker), response_id)

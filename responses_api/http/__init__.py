@@ -1,0 +1,1 @@
+"""The HTTP edge: translates between the wire and the services, decides nothing."""

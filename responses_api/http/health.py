@@ -1,0 +1,62 @@
+"""`/healthz`: the process lives. `/readyz`: the parts it needs answer, and which one does not."""
+
+from collections.abc import Callable
+from typing import Any
+
+from celery import current_app
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+
+from responses_api.eventlog import names
+from responses_api.eventlog.connection import blocking_client
+from responses_api.http.rendering import JSON
+from responses_api.protocol.sse import encode
+
+
+def healthz(request: HttpRequest) -> HttpResponse:
+    """The web process answers."""
+    return HttpResponse(encode({"status": "ok"}), content_type=JSON)
+
+
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 when a response could be generated now, else 503; `parts` says what is missing, without addresses."""
+    parts = {name: _state(check) for name, check in _CHECKS.items()}
+    is_ready = all(state == "ok" for state in parts.values())
+    body = {"status": "ready" if is_ready else "not ready", "parts": parts}
+    return HttpResponse(encode(body), status=200 if is_ready else 503, content_type=JSON)
+
+
+def _state(check: Callable[[], bool]) -> str:
+    try:
+        return "ok" if check() else "missing"
+    except Exception as error:  # any failure of a part is this page's very subject
+        return f"failed: {type(error).__name__}"
+
+
+def _database() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM responses_api_response LIMIT 0")
+    return True
+
+
+def _valkey() -> bool:
+    return bool(blocking_client().ping())
+
+
+def _broker() -> bool:
+    with current_app.connection_for_write(connect_timeout=2) as broker:
+        broker.ensure_connection(max_retries=1, timeout=3)
+    return True
+
+
+def _worker() -> bool:
+    client: Any = blocking_client()
+    return any(client.exists(names.beat(raw.decode())) for raw in client.smembers(names.WORKERS))
+
+
+_CHECKS: dict[str, Callable[[], bool]] = {
+    "database": _database,
+    "valkey": _valkey,
+    "broker": _broker,
+    "worker": _worker,
+}

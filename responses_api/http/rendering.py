@@ -1,0 +1,94 @@
+"""Bodies on the wire: orjson for what is right, the one error shape for everything else."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework import exceptions
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.response import Response
+
+from responses_api.protocol.errors import ProtocolError, invalid_request, not_found, server_error
+from responses_api.protocol.sse import encode
+
+log = structlog.get_logger(__name__)
+
+JSON: Final = "application/json"
+
+
+class JsonRenderer(BaseRenderer):
+    """Compact JSON."""
+
+    media_type = JSON
+    format = "json"
+    charset = None
+
+    def render(self, data: Any, *_: Any, **__: Any) -> bytes:
+        """The body of `data`."""
+        return encode(data)
+
+
+class JsonAlways(BaseContentNegotiation):
+    """Clients send all sorts of `Accept` headers; the answer is JSON and never 406."""
+
+    def select_parser(self, request: Any, parsers: Any) -> Any:
+        """The first parser, if any."""
+        return next(iter(parsers), None)
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> Any:
+        """The JSON renderer."""
+        return renderers[0], JSON
+
+
+def error_headers(error: ProtocolError) -> dict[str, str]:
+    """The headers that go with an error."""
+    headers: dict[str, str] = {}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(max(0, -int(-error.retry_after // 1)))
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return headers
+
+
+def render_exception(exception: Exception, context: Mapping[str, Any]) -> Response:
+    """Django REST framework's exception handler: every error in the one shape."""
+    error = _as_protocol_error(exception)
+    return Response(error.body(), status=error.status, headers=error_headers(error))
+
+
+def unknown_url(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """The 404 of a URL that the service does not have."""
+    error = not_found(f"There is no {request.path} here; see /v1/responses and /v1/models.")
+    return HttpResponse(encode(error.body()), status=404, content_type=JSON)
+
+
+def failed_view(request: HttpRequest) -> HttpResponse:
+    """The 500 of a view that raised."""
+    return HttpResponse(encode(internal_error().body()), status=500, content_type=JSON)
+
+
+def internal_error() -> ProtocolError:
+    """What a client reads of our own fault; the log has the rest, under the request's id."""
+    return server_error(
+        "The server failed to answer; the request id in X-Request-ID finds the cause in its log."
+    )
+
+
+def _as_protocol_error(exception: Exception) -> ProtocolError:
+    if isinstance(exception, ProtocolError):
+        return exception
+    if isinstance(exception, exceptions.MethodNotAllowed):
+        return invalid_request(f"{exception.detail}", status=405)
+    if isinstance(exception, Http404):
+        return not_found("There is nothing at this address.")
+    if isinstance(exception, RequestDataTooBig):
+        return invalid_request("The request body is too large.", status=413)
+    if isinstance(exception, exceptions.PermissionDenied | PermissionDenied):
+        return invalid_request("This key may not do that.", code="permission_denied", status=403)
+    if isinstance(exception, exceptions.APIException) and exception.status_code < 500:
+        return invalid_request(str(exception.detail), status=exception.status_code)
+    log.error("view failed", exc_info=exception)
+    return internal_error()

@@ -1,0 +1,15 @@
+"""The API's URLs. Each accepts a trailing slash, which never changes the meaning."""
+
+from django.urls import re_path
+
+from responses_api.http import health, views
+
+urlpatterns = [
+    re_path(r"^v1/responses/?$", views.Responses.as_view()),
+    re_path(r"^v1/responses/(?P<response_id>[^/]+)/?$", views.OneResponse.as_view()),
+    re_path(r"^v1/responses/(?P<response_id>[^/]+)/input_items/?$", views.InputItems.as_view()),
+    re_path(r"^v1/models/?$", views.Models.as_view()),
+    re_path(r"^v1/models/(?P<name>.+?)/?$", views.OneModel.as_view()),
+    re_path(r"^healthz/?$", health.healthz),
+    re_path(r"^readyz/?$", health.readyz),
+]

@@ -1,0 +1,103 @@
+"""Everything but create: short questions that Django REST framework answers."""
+
+from typing import Any, Final
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from responses_api.protocol.errors import invalid_request
+from responses_api.protocol.plain import Json
+from responses_api.services import routing, stored
+from responses_api.services.routing import ServedModel
+from responses_api.services.stored import Page
+from tenants.keys import Principal
+
+_MOST_PER_PAGE: Final = 100
+
+
+class Responses(APIView):
+    """`GET /v1/responses`. (`POST` never gets here: `routing.py` sends it to the create endpoint.)"""
+
+    def get(self, request: Request) -> Response:
+        """List the tenant's stored responses."""
+        return Response(stored.list_responses(_caller(request).tenant_id, _page(request)))
+
+
+class OneResponse(APIView):
+    """`GET` and `DELETE /v1/responses/{id}`."""
+
+    def get(self, request: Request, response_id: str) -> Response:
+        """The response as it is now."""
+        _refuse_streaming(request)
+        return Response(stored.retrieve(_caller(request).tenant_id, response_id))
+
+    def delete(self, request: Request, response_id: str) -> Response:
+        """Delete the response."""
+        return Response(stored.delete(_caller(request).tenant_id, response_id))
+
+
+class InputItems(APIView):
+    """`GET /v1/responses/{id}/input_items`."""
+
+    def get(self, request: Request, response_id: str) -> Response:
+        """List the response's own new input items."""
+        return Response(stored.input_items(_caller(request).tenant_id, response_id, _page(request)))
+
+
+class Models(APIView):
+    """`GET /v1/models`."""
+
+    def get(self, request: Request) -> Response:
+        """List the models that this key may use."""
+        data = [_model(model) for model in routing.read_models().values()]
+        return Response({"object": "list", "data": data})
+
+
+class OneModel(APIView):
+    """`GET /v1/models/{id}`."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """One model that this key may use."""
+        return Response(_model(routing.model_named(name)))
+
+
+def _caller(request: Request) -> Principal:
+    principal: Any = request.user
+    assert isinstance(principal, Principal)
+    return principal
+
+
+def _model(model: ServedModel) -> Json:
+    return {"id": model.name, "object": "model", "created": model.created_at, "owned_by": model.backend.name}
+
+
+def _refuse_streaming(request: Request) -> None:
+    if request.query_params.get("stream", "false").lower() not in ("false", "0", ""):
+        raise invalid_request(
+            "Replaying the event stream of a response is not offered by this server; leave `stream` out.",
+            param="stream",
+            code="unsupported_value",
+        )
+
+
+def _page(request: Request) -> Page:
+    order = request.query_params.get("order", "desc")
+    if order not in ("asc", "desc"):
+        raise invalid_request("`order` must be 'asc' or 'desc'.", param="order")
+    return Page(limit=_limit(request.query_params.get("limit", "20")), order=order, after=_after(request))
+
+
+def _limit(given: str) -> int:
+    if not (given.isascii() and given.isdigit() and 1 <= int(given[:4]) <= _MOST_PER_PAGE and len(given) < 4):
+        raise invalid_request(
+            f"`limit` must be a whole number between 1 and {_MOST_PER_PAGE}.", param="limit"
+        )
+    return int(given)
+
+
+def _after(request: Request) -> str | None:
+    after = request.query_params.get("after") or None
+    if after is not None and (len(after) > 64 or "\x00" in after):
+        raise invalid_request("`after` must be the id of an entry of this list.", param="after")
+    return after

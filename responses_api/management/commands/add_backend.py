@@ -1,0 +1,80 @@
+"""`manage.py add_backend NAME --base-url URL --model PUBLIC[=UPSTREAM] …`: a real provider in one command."""
+
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from responses_api.models import Backend, Route
+from responses_api.models.backend import KINDS
+
+_TIMEOUTS = ("connect", "first_byte", "idle", "total")
+
+
+class Command(BaseCommand):
+    """Add a backend and its routes, or bring an existing one up to date."""
+
+    help = "Add a backend and the models it serves. Run again with the same NAME to change it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the backend's fields."""
+        parser.add_argument("name", help="a name to recognise the backend by")
+        parser.add_argument("--kind", choices=[kind for kind, _ in KINDS], default="chat_completions")
+        parser.add_argument("--base-url", required=True, help="up to and including the version: https://…/v1")
+        parser.add_argument(
+            "--api-key-env", default="", metavar="VAR", help="the workers' variable with the key"
+        )
+        parser.add_argument(
+            "--model",
+            action="append",
+            required=True,
+            dest="models",
+            metavar="PUBLIC[=UPSTREAM]",
+            help="a public model name and, if it differs, the backend's own; may be repeated",
+        )
+        for name in _TIMEOUTS:
+            parser.add_argument(f"--{name.replace('_', '-')}-timeout", type=float, metavar="SECONDS")
+
+    def handle(self, *_: Any, name: str, models: list[str], **options: Any) -> None:
+        """Save the backend and its routes."""
+        fields = {key: options[key] for key in ("kind", "base_url", "api_key_env")}
+        fields |= {
+            f"{timeout}_timeout": options[f"{timeout}_timeout"]
+            for timeout in _TIMEOUTS
+            if options[f"{timeout}_timeout"] is not None
+        }
+        with transaction.atomic():
+            backend = _save_backend(name, fields)
+            for model in models:
+                _save_route(backend, model)
+            served = {model.partition("=")[0] for model in models}
+            backend.routes.exclude(model__in=served).delete()
+        self.stdout.write(f"Backend {name} serves: {', '.join(sorted(served))}")
+        variable = options["api_key_env"]
+        if variable and variable not in os.environ:
+            self.stderr.write(
+                f"{variable} is not set here; the workers need it in their environment or in .env."
+            )
+
+
+def _save_backend(name: str, fields: dict[str, Any]) -> Backend:
+    backend = Backend.objects.filter(name=name).first() or Backend(name=name)
+    for field, value in fields.items():
+        setattr(backend, field, value)
+    try:
+        backend.full_clean()
+    except ValidationError as error:
+        problems = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
+        raise CommandError(f"The backend cannot be saved: {problems}") from None
+    backend.save()
+    return backend
+
+
+def _save_route(backend: Backend, model: str) -> None:
+    public, _, upstream = model.partition("=")
+    if not public:
+        raise CommandError(f"--model {model!r} names no public model; write PUBLIC or PUBLIC=UPSTREAM.")
+    Route.objects.update_or_create(model=public, backend=backend, defaults={"upstream_model": upstream})

@@ -1,0 +1,6 @@
+"""The stored objects of the API."""
+
+from responses_api.models.backend import Backend, Route
+from responses_api.models.response import Item, Response
+
+__all__ = ["Backend", "Item", "Response", "Route"]

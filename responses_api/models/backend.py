@@ -1,0 +1,93 @@
+"""Backends (where models run) and routes (which public model name goes to which backend)."""
+
+from typing import Final
+
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models.functions import Now
+
+from responses_api.protocol.job import BackendSpec
+
+KINDS: Final = (("chat_completions", "Chat Completions"),)
+
+
+class Backend(models.Model):
+    """An upstream server. The operator's, shared by all tenants; its credentials stay in the workers' environment."""
+
+    name = models.CharField(max_length=64, unique=True)
+    kind = models.CharField(max_length=32, choices=KINDS, default="chat_completions")
+    base_url = models.URLField(
+        "base URL",
+        max_length=500,
+        help_text="Up to and including the version, e.g. https://api.example.com/v1",
+    )
+    api_key_env = models.CharField(
+        "API key variable",
+        max_length=128,
+        blank=True,
+        validators=[
+            RegexValidator(r"^[A-Za-z_][A-Za-z0-9_]*$", "The name of an environment variable, not a key.")
+        ],
+        help_text="Name of the environment variable of the workers that holds the key. Empty: no key is sent.",
+    )
+    is_enabled = models.BooleanField("enabled", default=True, db_default=True)
+    connect_timeout = models.FloatField(
+        default=5, db_default=5, validators=[MinValueValidator(0.1)], help_text="Seconds to connect."
+    )
+    first_byte_timeout = models.FloatField(
+        default=120,
+        db_default=120,
+        validators=[MinValueValidator(0.1)],
+        help_text="Seconds until the answer begins.",
+    )
+    idle_timeout = models.FloatField(
+        default=60,
+        db_default=60,
+        validators=[MinValueValidator(0.1)],
+        help_text="Seconds of silence inside an answer.",
+    )
+    total_timeout = models.FloatField(
+        default=900,
+        db_default=900,
+        validators=[MinValueValidator(0.1)],
+        help_text="Seconds for a whole answer.",
+    )
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def spec(self) -> BackendSpec:
+        """What a worker needs to know of this backend: plain data without secrets."""
+        return BackendSpec(
+            name=self.name,
+            kind=self.kind,
+            base_url=self.base_url.rstrip("/"),
+            api_key_env=self.api_key_env or None,
+            connect_timeout=self.connect_timeout,
+            first_byte_timeout=self.first_byte_timeout,
+            idle_timeout=self.idle_timeout,
+            total_timeout=self.total_timeout,
+        )
+
+
+class Route(models.Model):
+    """A public model name and one backend that serves it; the enabled one with the lowest position is used."""
+
+    model = models.CharField(max_length=200, help_text="The name that clients ask for.")
+    backend = models.ForeignKey(Backend, on_delete=models.CASCADE, related_name="routes")
+    upstream_model = models.CharField(
+        max_length=200, blank=True, help_text="The backend's own name; empty: the same."
+    )
+    position = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="Lower is asked first.")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        ordering = ("model", "position", "id")
+        constraints = (models.UniqueConstraint(fields=("model", "backend"), name="route_once_per_backend"),)
+
+    def __str__(self) -> str:
+        return f"{self.model} → {self.backend}"

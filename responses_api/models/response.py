@@ -1,0 +1,84 @@
+"""A stored response and its items.
+
+A response keeps only its own new input items and its output items; a chain is followed by `previous_id`, nothing is
+copied. Ids are time-ordered, so the primary keys append. `tenant_id` stands on every row and begins every other index.
+"""
+
+from typing import Any, Final
+
+from django.db import models
+
+from responses_api.models.fields import PublicIdField
+from tenants.scoping import ScopedManager
+
+STATUSES: Final = (
+    ("queued", "queued"),
+    ("in_progress", "in progress"),
+    ("completed", "completed"),
+    ("incomplete", "incomplete"),
+    ("failed", "failed"),
+    ("cancelled", "cancelled"),
+)
+
+
+class Response(models.Model):
+    """One response: its settings as the client sent them (`request`) and how it ended."""
+
+    id = PublicIdField(primary_key=True, editable=False)
+    # No foreign key constraint: it would lock the tenant's row once for every response. Deleting a tenant deletes these
+    # rows through Django, and row-level security keeps a stray value out of everybody's sight.
+    tenant = models.ForeignKey(
+        "tenants.Tenant", on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
+    )
+    key_id = models.UUIDField("key", help_text="The API key that asked.")
+    previous_id = PublicIdField("previous response", null=True, blank=True)
+    status = models.CharField(max_length=16, choices=STATUSES)
+    model = models.CharField(max_length=200)
+    backend = models.CharField(max_length=64, blank=True)
+    request = models.JSONField(help_text="The settings of the request, without its input.")
+    usage = models.JSONField(null=True, blank=True)
+    error = models.JSONField(null=True, blank=True)
+    incomplete_details = models.JSONField(null=True, blank=True)
+    created_at = models.BigIntegerField(help_text="Unix time in seconds.")
+    completed_at = models.BigIntegerField(null=True, blank=True, help_text="Unix time in seconds.")
+
+    objects = ScopedManager()
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = (models.Index(fields=("tenant", "-id"), name="response_by_tenant"),)
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Item(models.Model):
+    """One item of a response: of its own new input or of its output. `data` is the item as the API shows it."""
+
+    id = PublicIdField(primary_key=True, editable=False)
+    tenant = models.ForeignKey(
+        "tenants.Tenant", on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
+    )
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="items", db_index=False)
+    position = models.PositiveIntegerField(
+        help_text="Counts the response's input items, then its output items."
+    )
+    is_output = models.BooleanField("output")
+    data = models.JSONField()
+
+    objects = ScopedManager()
+
+    class Meta:
+        ordering = ("response", "position")
+        constraints = (
+            # Begins with the response, not the tenant: deleting a response looks its items up by this index.
+            models.UniqueConstraint(fields=("response", "position"), name="item_once_per_position"),
+        )
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def type(self) -> Any:
+        """The item's type, e.g. `message` or `function_call`."""
+        return self.data.get("type")

@@ -1,0 +1,116 @@
+"""Create: the one funnel that JSON, SSE and WebSocket requests go through."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from responses_api.chains import load_context
+from responses_api.dispatch import process_dispatcher
+from responses_api.eventlog.follow import Follower, Inbox, process_inbox
+from responses_api.protocol.calls import check_call_pairs
+from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
+from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.ids import RESPONSE, item_prefix
+from responses_api.protocol.job import Job
+from responses_api.protocol.plain import Json
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.response import stored_item
+from responses_api.services.database import in_database
+from responses_api.services.identity import new_id, now
+from responses_api.services.routing import find_model
+from responses_api.services.running import find_running
+from tenants.keys import Principal
+from tenants.scoping import tenant_scope
+
+_UNSERVED_ITEMS: Final = frozenset({"item_reference", "compaction"})
+_NOT_HANDED_OVER: Final = server_error(
+    "The service cannot take requests at the moment; try again.", code="overloaded", status=503, retry_after=1
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A response on its way: follow it, or cancel it."""
+
+    response_id: str
+    follower: Follower
+
+
+async def create(
+    *, principal: Principal, request: CreateRequest, dialect: Dialect, request_id: str
+) -> Started:
+    """Check everything that can be checked beforehand, then hand the job to a worker.
+
+    Raises `ProtocolError`; then nothing was stored, queued or charged.
+    """
+    _refuse_unserved(request)
+    model = await find_model(request.model)
+    inbox = await process_inbox()
+    history = await _history(principal, request)
+    check_call_pairs([*history, *request.input], len(history))
+    job = Job(
+        response_id=new_id(RESPONSE),
+        tenant_id=str(principal.tenant_id),
+        key_id=str(principal.key_id),
+        request_id=request_id,
+        created_at=now(),
+        request={**request.to_plain(), "input": []},
+        history=history,
+        input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in request.input],
+        backend=model.backend.to_plain(),
+        upstream_model=model.upstream_model,
+        inbox=inbox.name,
+        dialect=dialect,
+    )
+    return _dispatch(job, request, inbox)
+
+
+def _dispatch(job: Job, request: CreateRequest, inbox: Inbox) -> Started:
+    follower = inbox.follow(job.response_id)
+    loop = asyncio.get_running_loop()
+    process_dispatcher().dispatch(
+        job.response_id,
+        job.to_bytes(),
+        service_tier=request.service_tier,
+        on_failure=lambda: loop.call_soon_threadsafe(follower.fail, _NOT_HANDED_OVER),
+    )
+    return Started(job.response_id, follower)
+
+
+async def _history(principal: Principal, request: CreateRequest) -> list[Json]:
+    """The items of the chain that the request continues."""
+    previous = request.previous_response_id
+    if previous is None:
+        return []
+    try:
+        return await in_database(_load, principal, previous)
+    except ProtocolError:
+        if await find_running(principal.tenant_id, previous) is None:
+            raise
+    raise invalid_request(
+        f"The response '{previous}' is still in progress; wait until it has ended.",
+        param="previous_response_id",
+        code="response_in_progress",
+        status=409,
+    )
+
+
+def _load(principal: Principal, response_id: str) -> list[Json]:
+    with tenant_scope(principal.tenant_id):
+        return load_context(response_id)
+
+
+def _refuse_unserved(request: CreateRequest) -> None:
+    if request.background:
+        raise invalid_request(
+            "Background responses are not offered by this server; leave `background` out or set it to false.",
+            param="background",
+            code="unsupported_value",
+        )
+    for index, item in enumerate(request.input):
+        if item["type"] in _UNSERVED_ITEMS:
+            raise invalid_request(
+                f"Items of the type '{item['type']}' are not offered by this server; send the items themselves.",
+                param=f"input[{index}].type",
+                code="unsupported_value",
+            )

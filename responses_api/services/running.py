@@ -1,0 +1,40 @@
+"""Responses that have not ended: they live in the event log until their end is stored."""
+
+import uuid
+
+from responses_api.eventlog import names
+from responses_api.eventlog.connection import blocking_client
+from responses_api.eventlog.follow import process_inbox
+from responses_api.protocol.job import Job
+from responses_api.protocol.plain import Json
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.response import snapshot
+
+
+async def find_running(tenant_id: uuid.UUID, response_id: str) -> Job | None:
+    """The job of a response of this tenant that is still running, else None."""
+    inbox = await process_inbox()
+    return _own(await inbox.client.get(names.job(response_id)), tenant_id)
+
+
+def find_running_blocking(tenant_id: uuid.UUID, response_id: str) -> Job | None:
+    """As `find_running`, for views that run in a thread."""
+    envelope = blocking_client().get(names.job(response_id))
+    return _own(envelope if isinstance(envelope, bytes) else None, tenant_id)
+
+
+def running_snapshot(job: Job) -> Json:
+    """The response as it stands while it runs."""
+    return snapshot(
+        response_id=job.response_id,
+        created_at=job.created_at,
+        request=CreateRequest.from_plain(job.request),
+        status="in_progress",
+    )
+
+
+def _own(envelope: bytes | None, tenant_id: uuid.UUID) -> Job | None:
+    if envelope is None:
+        return None
+    job = Job.from_bytes(envelope)
+    return job if job.tenant_id == str(tenant_id) and job.request["store"] else None

@@ -1,0 +1,144 @@
+"""Stored responses: read, list, delete; always inside the caller's tenant scope.
+
+A response that is unknown, deleted or another tenant's raises the same 404.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.db.models import QuerySet
+
+from responses_api.models import Item, Response
+from responses_api.protocol.errors import ProtocolError, invalid_request, not_found
+from responses_api.protocol.plain import Json
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.response import snapshot
+from responses_api.services.running import find_running_blocking, running_snapshot
+from tenants.scoping import tenant_scope
+
+Order = Literal["asc", "desc"]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A window of a keyset-paged list: up to `limit` entries after the entry with the id `after`."""
+
+    limit: int = 20
+    order: Order = "desc"
+    after: str | None = None
+
+
+def retrieve(tenant_id: uuid.UUID, response_id: str) -> Json:
+    """The response as it is now. Raises `ProtocolError` 404."""
+    with tenant_scope(tenant_id):
+        row = Response.objects.filter(id=response_id).first()
+        if row is not None:
+            return snapshots([row])[0]
+    job = find_running_blocking(tenant_id, response_id)
+    if job is None:
+        raise missing(response_id)
+    return running_snapshot(job)
+
+
+def delete(tenant_id: uuid.UUID, response_id: str) -> Json:
+    """Delete the response and its items for good. Raises `ProtocolError` 404, or 409 while it runs."""
+    with tenant_scope(tenant_id):
+        deleted, _ = Response.objects.filter(id=response_id).delete()
+    if not deleted:
+        if find_running_blocking(tenant_id, response_id) is not None:
+            raise invalid_request(
+                f"The response '{response_id}' is still in progress; it can be deleted once it has ended.",
+                code="response_in_progress",
+                status=409,
+            )
+        raise missing(response_id)
+    return {"id": response_id, "object": "response", "deleted": True}
+
+
+def list_responses(tenant_id: uuid.UUID, page: Page) -> Json:
+    """The tenant's stored responses, newest first unless asked otherwise."""
+    with tenant_scope(tenant_id):
+        rows, has_more = _window(Response.objects.all(), page, key="id", after=page.after)
+        return _list(snapshots(rows), has_more)
+
+
+def input_items(tenant_id: uuid.UUID, response_id: str, page: Page) -> Json:
+    """The response's own new input items (not those of the chain before it). Raises `ProtocolError` 404."""
+    with tenant_scope(tenant_id):
+        items = Item.objects.filter(response_id=response_id, is_output=False)
+        if not Response.objects.filter(id=response_id).exists():
+            return _running_input_items(tenant_id, response_id, page)
+        after = None
+        if page.after is not None:
+            after = items.filter(id=page.after).values_list("position", flat=True).first()
+            if after is None:
+                raise _no_such_anchor(page.after)
+        rows, has_more = _window(items, page, key="position", after=after)
+        return _list([row.data for row in rows], has_more)
+
+
+def snapshots(rows: Sequence[Response]) -> list[Json]:
+    """The API's view of stored rows, with one query for all of their items."""
+    outputs: dict[str, list[Json]] = {row.id: [] for row in rows}
+    items = Item.objects.filter(response_id__in=list(outputs), is_output=True).order_by(
+        "response_id", "position"
+    )
+    for response_id, data in items.values_list("response_id", "data"):
+        outputs[response_id].append(data)
+    return [_snapshot(row, outputs[row.id]) for row in rows]
+
+
+def missing(response_id: str) -> ProtocolError:
+    """The one answer for a response that is not there for this caller."""
+    return not_found(f"Response with id '{response_id}' not found.")
+
+
+def _snapshot(row: Response, output: list[Json]) -> Json:
+    return snapshot(
+        response_id=row.id,
+        created_at=row.created_at,
+        request=CreateRequest.from_plain(row.request),
+        status=row.status,
+        output=output,
+        usage=row.usage,
+        error=row.error,
+        incomplete_details=row.incomplete_details,
+        completed_at=row.completed_at,
+    )
+
+
+def _window(rows: "QuerySet[Any]", page: Page, *, key: str, after: Any) -> tuple[list[Any], bool]:
+    """One page by keyset: the rows beyond `after`, and whether more follow."""
+    if after is not None:
+        rows = rows.filter(**{f"{key}__{'lt' if page.order == 'desc' else 'gt'}": after})
+    found = list(rows.order_by(f"-{key}" if page.order == "desc" else key)[: page.limit + 1])
+    return found[: page.limit], len(found) > page.limit
+
+
+def _running_input_items(tenant_id: uuid.UUID, response_id: str, page: Page) -> Json:
+    job = find_running_blocking(tenant_id, response_id)
+    if job is None:
+        raise missing(response_id)
+    items = job.input_items if page.order == "asc" else job.input_items[::-1]
+    if page.after is not None:
+        places = [place for place, item in enumerate(items) if item["id"] == page.after]
+        if not places:
+            raise _no_such_anchor(page.after)
+        items = items[places[0] + 1 :]
+    return _list(items[: page.limit], len(items) > page.limit)
+
+
+def _no_such_anchor(item_id: str) -> ProtocolError:
+    return invalid_request(f"`after` names no item of this response: '{item_id}'.", param="after")
+
+
+def _list(data: list[Json], has_more: bool) -> Json:
+    return {
+        "object": "list",
+        "data": data,
+        "first_id": data[0]["id"] if data else None,
+        "last_id": data[-1]["id"] if data else None,
+        "has_more": has_more,
+    }

@@ -1,0 +1,97 @@
+"""Keys: how they are made, recognised and revoked.
+
+A key is `ak_` and 43 letters (256 random bits). The table keeps its SHA-256: with that much entropy a slow hash would
+add nothing but load. Recognition goes through a short in-process cache; a revoke sends `signals.access_changed`, which
+the event bus carries to every process, and `forget` empties the cache at once.
+"""
+
+import hashlib
+import secrets
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from tenants.models import ApiKey, Tenant
+from tenants.scoping import operator_scope, tenant_scope
+from tenants.signals import access_changed
+
+PREFIX: Final = "ak_"
+_MAX_KEY_LENGTH: Final = 200
+_MAX_CACHED: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who calls: the tenant and the key. `is_authenticated` is what Django REST framework asks for."""
+
+    tenant_id: uuid.UUID
+    key_id: uuid.UUID
+    is_authenticated: bool = True
+
+
+_cache: dict[bytes, tuple[float, Principal | None]] = {}
+
+
+def issue_key(tenant: Tenant, *, name: str) -> str:
+    """Make a key for `tenant` and return its text, which cannot be had again."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    with tenant_scope(tenant.id):
+        ApiKey.objects.create(
+            tenant=tenant, name=name, digest=_digest(text), prefix=text[:7], last_four=text[-4:]
+        )
+    return text
+
+
+def revoke_key(key: ApiKey) -> None:
+    """Revoke `key` for good; every process learns it at once."""
+    key.revoked_at = key.revoked_at or timezone.now()
+    key.save(update_fields=["revoked_at"])
+    announce_change()
+
+
+def announce_change() -> None:
+    """Tell every process, once the transaction is committed, that keys or tenants have changed."""
+    transaction.on_commit(lambda: access_changed.send(sender=None))
+
+
+def cached_principal(text: str) -> tuple[bool, Principal | None]:
+    """What the cache knows of this key: (known, principal). Never touches the database."""
+    if not text.startswith(PREFIX) or len(text) > _MAX_KEY_LENGTH:
+        return True, None
+    entry = _cache.get(_digest(text))
+    if entry is None or entry[0] < time.monotonic():
+        return False, None
+    return True, entry[1]
+
+
+def find_principal(text: str) -> Principal | None:
+    """The principal of a key's text; None when it is unknown, revoked, or its tenant is switched off."""
+    known, principal = cached_principal(text)
+    if known:
+        return principal
+    digest = _digest(text)
+    with operator_scope():
+        row = (
+            ApiKey.objects.filter(digest=digest, revoked_at=None, tenant__is_active=True)
+            .values_list("tenant_id", "id")
+            .first()
+        )
+    principal = Principal(*row) if row else None
+    if len(_cache) >= _MAX_CACHED:
+        _cache.clear()
+    _cache[digest] = (time.monotonic() + settings.CACHE_SECONDS, principal)
+    return principal
+
+
+def forget() -> None:
+    """Empty this process's cache: a key or a tenant was changed somewhere."""
+    _cache.clear()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()

@@ -1,0 +1,32 @@
+"""An API key: stored as a hash, shown once."""
+
+import uuid
+
+from django.db import models
+from django.db.models.functions import Now
+
+from tenants.models.tenant import Tenant
+from tenants.scoping import ScopedManager
+
+
+class ApiKey(models.Model):
+    """A key of one tenant. Only its SHA-256 is kept, with what a person needs to recognise it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="keys")
+    name = models.CharField(max_length=120)
+    digest = models.BinaryField(max_length=32, unique=True, editable=False)
+    prefix = models.CharField(max_length=12, editable=False)
+    last_four = models.CharField(max_length=4, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ScopedManager()
+
+    class Meta:
+        verbose_name = "API key"
+        ordering = ("-created_at",)
+        indexes = (models.Index(fields=("tenant", "-created_at"), name="key_by_tenant"),)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…{self.last_four})"

@@ -1,0 +1,158 @@
+"""The one place that talks HTTP to model backends."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator, Callable
+from types import TracebackType
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from responses_api.protocol.errors import ProtocolError, model_error
+from responses_api.protocol.job import BackendSpec, Job
+from responses_api.protocol.sse import encode
+from workers.backends.errors import from_exception, from_status
+from workers.backends.parts import Part
+from workers.backends.registry import AnswerStream, adapter_for
+
+_ANSWER_LIMIT = 64 * 1024 * 1024
+_ERROR_LIMIT = 64 * 1024
+# Below the 5 s after which uvicorn, and so vLLM, drops an idle connection: a request must not race with that.
+_KEEP_ALIVE_SECONDS = 4.0
+_DNS_CACHE_SECONDS = 60
+# How long the end of the HTTP body may lag behind the end of the answer, to keep the connection.
+_LINGER_SECONDS = 0.1
+
+
+class UpstreamClient:
+    """Calls backends; one for each process, used in one event loop.
+
+    `secret` finds a credential by the name of its environment variable. Use it as `async with`.
+    """
+
+    def __init__(self, *, secret: Callable[[str], str | None] = os.environ.get) -> None:
+        self._secret = secret
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> "UpstreamClient":
+        connector = aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS, ttl_dns_cache=_DNS_CACHE_SECONDS
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # Compressed event streams come in bursts.
+            headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def stream(self, job: Job) -> AsyncGenerator[list[Part], None]:
+        """The answer to a job, as lists of parts; the first list is empty and says that the backend accepted.
+
+        Raises `ProtocolError` for whatever goes wrong, after the parts before it. The connection is closed at
+        once when the task is cancelled or the iterator is closed: use `contextlib.aclosing` around it.
+        """
+        if self._session is None:
+            raise RuntimeError("the client is not open: use it as an async context manager")
+        call = _Call(self._session, job, self._secret)
+        try:
+            stream = await call.connect()
+            yield []
+            while not stream.finished and (chunk := await call.read()):
+                if parts := stream.feed(chunk):
+                    yield parts
+            yield stream.close()
+            await call.read_to_end()
+        except (aiohttp.ClientError, OSError) as failure:
+            raise from_exception(failure) from failure
+        finally:
+            call.hang_up()
+
+
+class _Call:
+    """One call from connect to the end of its answer, and the times it must keep."""
+
+    def __init__(self, session: aiohttp.ClientSession, job: Job, secret: Callable[[str], str | None]) -> None:
+        self._session = session
+        self._job = job
+        self._spec = BackendSpec.from_plain(job.backend)
+        self._key = secret(self._spec.api_key_env) if self._spec.api_key_env else None
+        self._response: aiohttp.ClientResponse | None = None
+        self._size = 0
+        now = asyncio.get_running_loop().time()
+        self._ends_at = now + self._spec.total_timeout
+        self._next_by = self._by(self._spec.connect_timeout + self._spec.first_byte_timeout)
+
+    async def connect(self) -> AnswerStream:
+        """Send the request; returns when the backend accepted it. Raises what it refused it with."""
+        adapter = adapter_for(self._spec.kind)
+        if self._spec.api_key_env and not self._key:
+            raise model_error("The credentials of the model's backend are not configured.")
+        async with asyncio.timeout_at(self._next_by):
+            response = self._response = await self._session.post(
+                self._spec.base_url.rstrip("/") + adapter.path,
+                data=encode(adapter.build(self._job)),
+                headers=adapter.auth(self._key) if self._key else None,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._spec.connect_timeout),
+            )
+        if not 200 <= response.status < 300:
+            raise await self._refusal(response)
+        return adapter.open_stream()
+
+    async def read(self) -> bytes:
+        """The next bytes of the answer; b"" at its end. Raises TimeoutError when they are late."""
+        content = self._content()
+        async with asyncio.timeout_at(self._next_by):
+            chunk = await content.readany()
+        self._size += len(chunk)
+        if self._size > _ANSWER_LIMIT:
+            raise model_error("The backend's answer is too long.")
+        self._next_by = self._by(self._spec.idle_timeout)
+        return chunk
+
+    async def read_to_end(self) -> None:
+        """Take what follows the answer, so that the connection can serve again; not worth waiting for."""
+        content = self._content()
+        with contextlib.suppress(TimeoutError, aiohttp.ClientError):
+            async with asyncio.timeout(_LINGER_SECONDS):
+                while await content.readany():
+                    pass
+
+    def hang_up(self) -> None:
+        """Give the connection back when the answer was read to its end, else close it at once."""
+        if self._response is None:
+            return
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
+            self._response.close()
+
+    def _by(self, seconds: float) -> float:
+        return min(asyncio.get_running_loop().time() + seconds, self._ends_at)
+
+    def _content(self) -> aiohttp.StreamReader:
+        assert self._response is not None, "read before connect"
+        return self._response.content
+
+    async def _refusal(self, response: aiohttp.ClientResponse) -> ProtocolError:
+        """The error in an answer, from its status alone when its body does not come."""
+        body = bytearray()
+        with contextlib.suppress(TimeoutError, aiohttp.ClientError):
+            async with asyncio.timeout_at(self._next_by):
+                while len(body) < _ERROR_LIMIT and (chunk := await response.content.readany()):
+                    body += chunk
+        secrets = [self._key or "", urlsplit(self._spec.base_url).netloc]
+        return from_status(response.status, response.headers, bytes(body[:_ERROR_LIMIT]), secrets=secrets)

@@ -1,0 +1,34 @@
+"""The Celery tasks. Each is a thin shell: it enters the runtime or calls one service."""
+
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutdown
+
+from responses_api.dispatch import GENERATE
+from responses_api.services.reap import reap
+from workers.runtime import Runtime, process_runtime, running_runtime
+
+
+@shared_task(name=GENERATE, ignore_result=True)
+def generate(response_ids: list[str]) -> None:
+    """Generate the responses whose jobs wait under these ids; holds its slot until all of them have ended."""
+    process_runtime().run(response_ids)
+
+
+@shared_task(name="antiphon.reap", ignore_result=True)
+def reap_lost_workers() -> None:
+    """End what lost workers left behind."""
+    reap()
+
+
+@worker_ready.connect
+def _start(**_: object) -> None:
+    """Register the worker as alive before its first job, so that `/readyz` knows of it."""
+    runtime: Runtime = process_runtime()
+    runtime.wait_until_started()
+
+
+@worker_shutdown.connect
+def _stop(**_: object) -> None:
+    runtime = running_runtime()
+    if runtime is not None:
+        runtime.close()
