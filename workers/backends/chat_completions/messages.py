@@ -1,0 +1,170 @@
+"""A conversation of items as Chat Completions messages.
+
+The format knows less order than items do: what the model said before its calls and the calls themselves are
+one assistant message, and the answers to those calls must follow it at once, in the order of the calls.
+"""
+
+from collections.abc import Callable, Sequence
+
+from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.plain import Json
+
+# `developer` is the newer name of the same thing, and only OpenAI's own models know it.
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
+
+
+def build_messages(instructions: str | None, context: Sequence[Json], new_from: int) -> list[Json]:
+    """The messages of canonical items, oldest first; `context[new_from:]` is the request's own input.
+
+    Raises `ProtocolError` 400 for content that the format cannot carry.
+    """
+    conversation = _Conversation()
+    if instructions:
+        conversation.messages.append({"role": "system", "content": instructions})
+    items = [_Item(value, index - new_from) for index, value in enumerate(context)]
+    answers = _answers(items)
+    for index, item in enumerate(items):
+        kind = item.value["type"]
+        if kind == "function_call":
+            conversation.call(item.value, answers.get(index))
+        elif kind == "function_call_output":
+            # Told already, right behind the calls; what is called after it belongs to the next round.
+            conversation.end_round()
+        elif kind == "message":
+            conversation.say(_message(item))
+        elif kind != "reasoning":
+            raise item.refuse(f"Items of type '{kind}'", ".type")
+    conversation.end_round()
+    return conversation.messages
+
+
+class _Conversation:
+    """The messages so far, and the round of calls that may still grow."""
+
+    def __init__(self) -> None:
+        self.messages: list[Json] = []
+        self._round: Json | None = None
+        self._answers: list[Json] = []
+
+    def say(self, message: Json | None) -> None:
+        self.end_round()
+        if message is not None:
+            self.messages.append(message)
+
+    def call(self, item: Json, answer: str | None) -> None:
+        if self._round is None:
+            self._round = self._assistant_message()
+            self._round["tool_calls"] = []
+        function = {"name": item["name"], "arguments": item["arguments"]}
+        self._round["tool_calls"].append({"id": item["call_id"], "type": "function", "function": function})
+        if answer is not None:
+            self._answers.append({"role": "tool", "tool_call_id": item["call_id"], "content": answer})
+
+    def end_round(self) -> None:
+        self.messages += self._answers
+        self._answers = []
+        self._round = None
+
+    def _assistant_message(self) -> Json:
+        """The message that the calls join: what the model said just before, or a new one."""
+        if not self.messages or self.messages[-1]["role"] != "assistant" or "tool_calls" in self.messages[-1]:
+            self.messages.append({"role": "assistant", "content": None})
+        return self.messages[-1]
+
+
+class _Item:
+    """An item, and where the client finds it in its request."""
+
+    def __init__(self, value: Json, index: int) -> None:
+        self.value = value
+        self._path = f"input[{index}]" if index >= 0 else None
+
+    def refuse(self, what: str, field: str) -> ProtocolError:
+        """The 400 for something in this item; what lies in the history has no path of its own."""
+        return invalid_request(
+            f"{what} are not supported by this model's backend.",
+            param="input" if self._path is None else self._path + field,
+            code="unsupported_value",
+        )
+
+
+def _answers(items: Sequence[_Item]) -> dict[int, str]:
+    """The answer to each call, by the call's place: a call id may come again once it is answered."""
+    calls: dict[str, int] = {}
+    answers: dict[int, str] = {}
+    for index, item in enumerate(items):
+        value = item.value
+        if value["type"] == "function_call":
+            calls[value["call_id"]] = index
+        elif value["type"] == "function_call_output" and value["call_id"] in calls:
+            answers[calls[value["call_id"]]] = _output(item)
+    return answers
+
+
+def _output(item: _Item) -> str:
+    output = item.value["output"]
+    if isinstance(output, str):
+        return output
+    for index, part in enumerate(output):
+        if part["type"] not in _TEXT_TYPES:
+            raise item.refuse(
+                f"Parts of type '{part['type']}' in the output of a function", f".output[{index}]"
+            )
+    return "".join(part["text"] for part in output)
+
+
+def _message(item: _Item) -> Json | None:
+    """A message; None for an assistant message that says nothing, which servers refuse."""
+    role = _ROLES.get(item.value["role"])
+    if role is None:
+        raise item.refuse(f"Messages of the role '{item.value['role']}'", ".role")
+    parts = item.value["content"]
+    if role != "assistant":
+        return {"role": role, "content": _content(item, parts)}
+    refusal = "".join(part["refusal"] for part in parts if part["type"] == "refusal")
+    content = _content(item, [part for part in parts if part["type"] != "refusal"]) or None
+    if refusal:
+        return {"role": role, "content": content, "refusal": refusal}
+    return {"role": role, "content": content} if content else None
+
+
+def _content(item: _Item, parts: Sequence[Json]) -> str | list[Json]:
+    """A string where there is only text, because every server takes one; else the parts in their order."""
+    if all(part["type"] in _TEXT_TYPES for part in parts):
+        return "".join(part["text"] for part in parts)
+    return [_part(item, part, f".content[{index}]") for index, part in enumerate(parts)]
+
+
+def _part(item: _Item, part: Json, path: str) -> Json:
+    convert = _PARTS.get(part["type"])
+    if convert is None:
+        raise item.refuse(f"Content parts of type '{part['type']}'", path + ".type")
+    return convert(item, part, path)
+
+
+def _text(item: _Item, part: Json, path: str) -> Json:
+    return {"type": "text", "text": part["text"]}
+
+
+def _image(item: _Item, part: Json, path: str) -> Json:
+    if not part.get("image_url"):
+        raise item.refuse("Images without an 'image_url'", path + ".image_url")
+    image = {"url": part["image_url"]}
+    if part.get("detail") not in (None, "auto"):
+        image["detail"] = part["detail"]
+    return {"type": "image_url", "image_url": image}
+
+
+def _file(item: _Item, part: Json, path: str) -> Json:
+    if not part.get("file_data"):
+        raise item.refuse("Files without 'file_data'", path + ".file_url")
+    names = ("filename", "file_data")
+    return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
+
+
+_PARTS: dict[str, Callable[[_Item, Json, str], Json]] = {
+    **dict.fromkeys(_TEXT_TYPES, _text),
+    "input_image": _image,
+    "input_file": _file,
+}

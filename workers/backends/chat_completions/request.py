@@ -1,0 +1,114 @@
+"""A job as the body of a Chat Completions request.
+
+What this format can say is translated; what would change the answer and cannot be said is refused with a 400
+that names the field. The rest, on purpose:
+
+| setting | here |
+| --- | --- |
+| `reasoning` items | left out: the format takes no reasoning back, and it must not pass as content |
+| `phase` of a message | left out: a label for the client, not part of the conversation |
+| `reasoning.summary` | left out: a wish for something that this format never returns |
+| `prompt_cache_key`, `metadata` | left out: a hint and a note; many servers refuse fields they do not know |
+| `safety_identifier` | sent as `user`, the name that this format has for it |
+| `stream` | always on: an answer that is read as it comes can be cancelled at once |
+"""
+
+from typing import Any, Literal
+
+from responses_api.protocol.errors import invalid_request
+from responses_api.protocol.job import Job
+from responses_api.protocol.plain import Json
+from workers.backends.chat_completions.messages import build_messages
+
+TokenLimitField = Literal["max_tokens", "max_completion_tokens"]
+"""What the limit of output tokens is called: the old name everywhere, the new one where OpenAI insists."""
+
+_PLAIN_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
+_LOGPROBS = "message.output_text.logprobs"
+
+
+def build(job: Job, *, token_limit_field: TokenLimitField = "max_tokens") -> Json:
+    """The request body, always for a stream.
+
+    Raises `ProtocolError` 400 with `param` for what this format cannot carry.
+    """
+    request = job.request
+    body: Json = {
+        "model": job.upstream_model,
+        "messages": build_messages(request["instructions"], job.context, len(job.history)),
+        "stream": True,
+        # Without it most servers tell no usage at all in a stream.
+        "stream_options": {"include_usage": True},
+    }
+    body.update({name: request[name] for name in _PLAIN_FIELDS if request[name] is not None})
+    if request["max_output_tokens"] is not None:
+        body[token_limit_field] = request["max_output_tokens"]
+    if request["safety_identifier"]:
+        body["user"] = request["safety_identifier"]
+    return body | _tools(request) | _text(request["text"]) | _reasoning(request) | _logprobs(request)
+
+
+def _tools(request: Json) -> Json:
+    tools = request["tools"]
+    if not tools:
+        return {}
+    body: Json = {
+        "tools": [_tool(tool, index) for index, tool in enumerate(tools)],
+        "tool_choice": _tool_choice(request["tool_choice"]),
+    }
+    if not request["parallel_tool_calls"]:
+        # On is the default of the format, and unknown to some of its servers.
+        body["parallel_tool_calls"] = False
+    return body
+
+
+def _tool(tool: Json, index: int) -> Json:
+    if tool["type"] != "function":
+        raise invalid_request(
+            f"Tools of type '{tool['type']}' are not supported by this model's backend: only 'function' is.",
+            param=f"tools[{index}].type",
+            code="unsupported_value",
+        )
+    function = {name: tool.get(name) for name in ("name", "description", "parameters", "strict")}
+    return {"type": "function", "function": _given(function)}
+
+
+def _tool_choice(choice: str | Json) -> str | Json:
+    if isinstance(choice, str):
+        return choice
+    if choice["type"] == "allowed_tools":
+        # The upstream sees every tool, so that its prompt cache stays warm; what it calls is checked here.
+        return str(choice.get("mode") or "auto")
+    if choice["type"] == "function":
+        return {"type": "function", "function": {"name": choice["name"]}}
+    raise invalid_request(
+        f"The tool choice '{choice['type']}' is not supported by this model's backend.",
+        param="tool_choice",
+        code="unsupported_value",
+    )
+
+
+def _text(text: Json) -> Json:
+    body = _given({"verbosity": text.get("verbosity")})
+    form = text["format"]
+    if form["type"] == "json_object":
+        body["response_format"] = {"type": "json_object"}
+    elif form["type"] == "json_schema":
+        schema = {name: form.get(name) for name in ("name", "description", "schema", "strict")}
+        body["response_format"] = {"type": "json_schema", "json_schema": _given(schema)}
+    return body
+
+
+def _reasoning(request: Json) -> Json:
+    return _given({"reasoning_effort": (request["reasoning"] or {}).get("effort")})
+
+
+def _logprobs(request: Json) -> Json:
+    count = request["top_logprobs"]
+    if not count and _LOGPROBS not in request["include"]:
+        return {}
+    return {"logprobs": True, "top_logprobs": count} if count else {"logprobs": True}
+
+
+def _given(fields: dict[str, Any]) -> Json:
+    return {name: value for name, value in fields.items() if value is not None}
