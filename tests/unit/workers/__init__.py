@@ -1,0 +1,1 @@
+"""The workers' pure parts: adapters, upstream client and emitter."""
