@@ -20,6 +20,7 @@ from config.local.valkey import free_port
 from tests.bench.load import LoadResult, LoadSpec, Percentiles
 from tests.bench.peer import running_peer
 from tests.bench.processes import BenchError, answers, child, wait_until
+from tests.bench.procstat import alive
 from tests.bench.report import COLUMNS, Row, bars, build_row, line, write_json
 from tests.bench.service import running_service
 from tests.bench.targets import WORKLOADS, Target, Workload
@@ -120,6 +121,8 @@ def run_cells(targets: Sequence[Target], options: Options) -> Iterator[Row]:
             for target in targets:
                 for store in target.stores:
                     yield cell(target, workload, concurrency, store, options.seconds)
+                    if not all(alive(pid) for pid in target.pids):
+                        raise BenchError(f"A process of {target.name} has ended: see the logs in var/bench.")
 
 
 def run(options: Options) -> bool:

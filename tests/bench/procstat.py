@@ -41,6 +41,12 @@ def _tree(roots: tuple[int, ...], stats: dict[int, list[str]]) -> set[int]:
     return found
 
 
+def alive(pid: int) -> bool:
+    """Whether a process runs (one that has ended and was not waited for does not)."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] != "Z"
+
+
 def usage(roots: tuple[int, ...]) -> Usage:
     """CPU (user and system) and memory of the trees below `roots`.
 
@@ -49,6 +55,6 @@ def usage(roots: tuple[int, ...]) -> Usage:
     stats = {
         int(p.name): fields for p in PROC.iterdir() if p.name.isdigit() and (fields := _stat(int(p.name)))
     }
-    alive = [stats[pid] for pid in _tree(roots, stats)]
-    ticks = sum(int(value) for fields in alive for value in fields[11:15])
-    return Usage(ticks * TICK_MS, sum(int(fields[21]) for fields in alive) * PAGE_MB)
+    running = [stats[pid] for pid in _tree(roots, stats)]
+    ticks = sum(int(value) for fields in running for value in fields[11:15])
+    return Usage(ticks * TICK_MS, sum(int(fields[21]) for fields in running) * PAGE_MB)

@@ -8,9 +8,8 @@ import orjson
 Json = dict[str, Any]
 
 CREATED = 1_700_000_000
-LAST_WORD = (
-    "fin"  # closes every scripted text, so a load generator can tell a whole JSON answer from a cut one
-)
+# Closes every scripted text, so that a load generator can tell a whole JSON answer from a cut one.
+LAST_WORD = "last-word"
 
 
 @dataclass(frozen=True, slots=True)
