@@ -46,7 +46,7 @@ def supervise(run: Run) -> int:
         print(f"\n{error.filename or 'A part'} failed: {error.strerror}.", file=sys.stderr, flush=True)
         return 1
     finally:
-        run.supervisor.stop()
+        run.stop()
     return 0
 
 

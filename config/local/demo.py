@@ -91,6 +91,6 @@ Try it:
 
 {stream}
 
-The key is in var/demo.env (`. var/demo.env`), the logs are in var/log. Ctrl-C stops everything; the data
-stays.
+The key is in var/demo.env (`. var/demo.env`), the logs are in var/log.
+Ctrl-C stops everything; the data stays in var.
 """

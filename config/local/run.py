@@ -2,7 +2,10 @@
 
 import errno
 import os
+import shutil
 import time
+from collections.abc import Mapping
+from pathlib import Path
 
 from config.local import demo
 from config.local.environment import Environment
@@ -26,6 +29,7 @@ class Run:
         self.parts = Parts(environment)
         self.supervisor = Supervisor()
         self.host, self.port = environment.listen_address()
+        self._runtime: Path | None = None
 
     @property
     def root_url(self) -> str:
@@ -46,12 +50,19 @@ class Run:
         say(f"{'ready':<12} after {time.monotonic() - began:.1f} s")
         self._welcome(password)
 
+    def stop(self) -> None:
+        """Stop every part and remove what lies outside the project's folder."""
+        self.supervisor.stop()
+        if self._runtime is not None:
+            shutil.rmtree(self._runtime, ignore_errors=True)
+
     def _start_postgres(self) -> None:
         if self.environment.replaces("DATABASE_URL"):
             say(f"{'PostgreSQL':<12} yours (DATABASE_URL)")
             return
         with step("PostgreSQL"):
             server = self.parts.postgres()
+            self._runtime = server.runtime
             server.wait(self.supervisor.start(server.prepare()))
             self.environment.embedded["DATABASE_URL"] = server.url
 
@@ -123,17 +134,17 @@ class Run:
         """Make the admin's first user; None when there is one already."""
         password = demo.new_password()
         try:
-            self._manage("createsuperuser", "--no-input", variables=demo.operator_variables(password))
+            self._manage("createsuperuser", "--no-input", extra=demo.operator_variables(password))
         except LocalError as error:
             if "already taken" in str(error):
                 return None
             raise
         return password
 
-    def _manage(self, *arguments: str, variables: dict[str, str] | None = None, keep_log: bool = True) -> str:
+    def _manage(self, *arguments: str, extra: Mapping[str, str] | None = None, keep_log: bool = True) -> str:
         """Run a management command; a log that holds a secret is not kept."""
         log = "manage.log" if keep_log else "secret.log"
-        program = self.parts.manage(*arguments, log=log, variables=variables)
+        program = self.parts.manage(*arguments, log=log, variables=extra)
         try:
             return self.supervisor.run(program)
         finally:

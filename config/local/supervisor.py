@@ -15,6 +15,8 @@ from config.local.signals import Deadline, StopRequested, pause
 _CRASHES = 3
 _CRASH_WINDOW = 60.0
 _RESTART_DELAY = 1.0
+_SAME_REQUEST = 1.0
+_HURRIED_GRACE = 1.0
 
 
 def say(text: str) -> None:
@@ -113,21 +115,36 @@ class Supervisor:
         watched.child = start(crashed.program)
 
     def stop(self) -> None:
-        """Stop every part, the last started first. Asked a second time, it no longer waits."""
-        hurried = False
+        """Stop every part, the last started first. Asked again, it no longer waits for the grace times."""
+        patience = _Patience()
         while self._watched:
             child = self._watched.pop().child
             child.ask_to_stop()
-            deadline = Deadline(0.0 if hurried else child.program.grace)
-            while not child.ended and not deadline.passed:
-                try:
-                    pause(min(deadline.left, 0.5))
-                except StopRequested:
-                    hurried = True
-                    break
+            patience.wait(child)
             forced = not child.ended
             child.kill()
             say(f"{child.name:<12} {'killed' if forced else 'stopped'}")
+
+
+class _Patience:
+    """How long a part is waited for: its grace time, or a second once the user asks for the stop again."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._hurried = False
+
+    def wait(self, child: Child) -> None:
+        """Return when the part has ended, or has had its time."""
+        asked = time.monotonic()
+        while not child.ended and time.monotonic() - asked < self._grace(child):
+            try:
+                pause(0.2)
+            except StopRequested:
+                # One request may come as two signals: to the process group, and passed on by `make`.
+                self._hurried = self._hurried or time.monotonic() - self._began > _SAME_REQUEST
+
+    def _grace(self, child: Child) -> float:
+        return min(child.program.grace, _HURRIED_GRACE) if self._hurried else child.program.grace
 
 
 def report(child: Child) -> str:
