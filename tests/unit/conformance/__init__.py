@@ -1,0 +1,1 @@
+"""The stream checker, checked: good streams pass, every planted fault is caught."""

@@ -1,0 +1,1 @@
+"""The pure protocol core, tested with values alone."""
