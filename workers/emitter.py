@@ -124,6 +124,8 @@ class Emitter:
 
         A call that ended without a name fails the response instead (see `error`).
         """
+        if not self._may_end():
+            return
         reason = _CUT_SHORT.get(self._stop.reason) if self._stop else None
         try:
             self._announce_late_calls(cut_short=reason is not None)
@@ -141,9 +143,8 @@ class Emitter:
 
         Also after `finish`, when the end could not be stored; never after the terminal event was made.
         """
-        if self._error is not None:
+        if not self._may_end():
             return
-        self._begin()
         self._error = error
         self._close_open("incomplete", last="incomplete")
         self._tell(events.error(error.payload()))
@@ -151,9 +152,8 @@ class Emitter:
 
     def cancel(self) -> None:
         """Close what is open as incomplete and end as cancelled, which is no error."""
-        if self._error is not None:
+        if not self._may_end():
             return
-        self._begin()
         self._close_open("incomplete", last="incomplete")
         self._end("cancelled")
 
@@ -165,11 +165,13 @@ class Emitter:
         event = events.terminal(self._final)
         return self._numbered(event["type"], encode(event))
 
-    def _begin(self) -> None:
+    def _may_end(self) -> bool:
+        """Whether an end is still to come: a failure stands. What was never started begins now."""
         if self._told:
             raise RuntimeError("the terminal event was made: nothing can follow")
         if self._next == 0:
             self.start()
+        return self._error is None
 
     def _end(self, status: str, **fields: Any) -> None:
         # A response that is refused after its end must not keep the marks of that end.
