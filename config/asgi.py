@@ -8,6 +8,6 @@ from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
-from responses_api.http.routing import HttpRouter  # needs the app registry
+from responses_api.http.routing import HttpRouter  # noqa: E402  (needs the app registry)
 
 application = HttpRouter(django_application)

@@ -19,12 +19,12 @@ if not env.bool("ANTIPHON_IGNORE_ENV_FILES", default=False):
         if _file.is_file() and os.access(_file, os.R_OK):
             env.read_env(_file)
 
-# --- web -----------------------------------------------------------------------------------------------------------
+# --- web ------------------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="")
 INSECURE_SECRET_KEY = not SECRET_KEY
 if INSECURE_SECRET_KEY:
-    # Good enough for `check`, `migrate` and the like; sessions do not survive a restart. `check` says so (antiphon.W001).
+    # Good enough for `check` and `migrate`; sessions end with the process. `check` says so (antiphon.W001).
     SECRET_KEY = os.urandom(32).hex()
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
@@ -102,7 +102,7 @@ USE_TZ = True
 USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- shared engines --------------------------------------------------------------------------------------------------
+# --- shared engines -------------------------------------------------------------------------------
 DATABASES = {
     "default": {
         **env.db_url("DATABASE_URL", default="postgres://antiphon@127.0.0.1:5432/antiphon"),
@@ -113,7 +113,7 @@ DATABASES = {
 VALKEY_URL = env.str("VALKEY_URL", default="redis://127.0.0.1:6379/0")
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or VALKEY_URL
 
-# --- the API ---------------------------------------------------------------------------------------------------------
+# --- the API --------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["responses_api.http.authentication.KeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -133,17 +133,17 @@ QUEUE_SECONDS = env.float("ANTIPHON_QUEUE_SECONDS", default=30.0)
 START_SECONDS = env.float("ANTIPHON_START_SECONDS", default=2.0)
 JOURNAL_SECONDS = env.int("ANTIPHON_JOURNAL_SECONDS", default=60)
 
-# --- workers -----------------------------------------------------------------------------------------------------------
+# --- workers --------------------------------------------------------------------------------------
 LEASE_SECONDS = env.float("ANTIPHON_LEASE_SECONDS", default=8.0)
 RESPONSE_SECONDS = env.float("ANTIPHON_RESPONSE_SECONDS", default=1800.0)
 
-# --- logs ----------------------------------------------------------------------------------------------------------------
+# --- logs -----------------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
 LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 LOGGING_CONFIG = "config.logging.configure"
 LOGGING = {"level": LOG_LEVEL, "format": LOG_FORMAT}
 
-# --- admin ---------------------------------------------------------------------------------------------------------------
+# --- admin ----------------------------------------------------------------------------------------
 UNFOLD = {
     "SITE_TITLE": "Antiphon",
     "SITE_HEADER": "Antiphon",
