@@ -10,7 +10,7 @@ from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.plain import Json
 from responses_api.services import routing, stored
 from responses_api.services.routing import ServedModel
-from responses_api.services.stored import Page
+from responses_api.services.stored import Order, Page
 from tenants.keys import Principal
 
 _MOST_PER_PAGE: Final = 100
@@ -82,10 +82,19 @@ def _refuse_streaming(request: Request) -> None:
 
 
 def _page(request: Request) -> Page:
-    order = request.query_params.get("order", "desc")
-    if order not in ("asc", "desc"):
-        raise invalid_request("`order` must be 'asc' or 'desc'.", param="order")
-    return Page(limit=_limit(request.query_params.get("limit", "20")), order=order, after=_after(request))
+    return Page(
+        limit=_limit(request.query_params.get("limit", "20")),
+        order=_order(request.query_params.get("order", "desc")),
+        after=_after(request),
+    )
+
+
+def _order(given: str) -> Order:
+    if given == "asc":
+        return "asc"
+    if given == "desc":
+        return "desc"
+    raise invalid_request("`order` must be 'asc' or 'desc'.", param="order")
 
 
 def _limit(given: str) -> int:

@@ -1,11 +1,16 @@
 """The column of a public id."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
+if TYPE_CHECKING:
+    _CharField = models.CharField[str, str]
+else:
+    _CharField = models.CharField  # takes no type arguments when it runs
 
-class PublicIdField(models.CharField):  # type: ignore[type-arg]  # not subscriptable when it runs
+
+class PublicIdField(_CharField):
     """An id such as `resp_…`: at most 64 ASCII characters, compared byte by byte.
 
     Its column type is spelled out because Django would give a `varchar` key a second index for LIKE searches, which

@@ -68,11 +68,15 @@ async def create(
 def _dispatch(job: Job, request: CreateRequest, inbox: Inbox) -> Started:
     follower = inbox.follow(job.response_id)
     loop = asyncio.get_running_loop()
+
+    def refuse() -> None:
+        loop.call_soon_threadsafe(follower.fail, _NOT_HANDED_OVER)
+
     process_dispatcher().dispatch(
         job.response_id,
         job.to_bytes(),
         service_tier=request.service_tier,
-        on_failure=lambda: loop.call_soon_threadsafe(follower.fail, _NOT_HANDED_OVER),
+        on_failure=refuse,
     )
     return Started(job.response_id, follower)
 
@@ -107,6 +111,13 @@ def _refuse_unserved(request: CreateRequest) -> None:
             param="background",
             code="unsupported_value",
         )
+    for index, tool in enumerate(request.tools):
+        if tool["type"] != "function":
+            raise invalid_request(
+                f"Tools of the type '{tool['type']}' are not offered by this server; it serves: function.",
+                param=f"tools[{index}].type",
+                code="unsupported_value",
+            )
     for index, item in enumerate(request.input):
         if item["type"] in _UNSERVED_ITEMS:
             raise invalid_request(

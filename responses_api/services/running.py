@@ -1,6 +1,7 @@
 """Responses that have not ended: they live in the event log until their end is stored."""
 
 import uuid
+from typing import Any
 
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
@@ -14,13 +15,14 @@ from responses_api.protocol.response import snapshot
 async def find_running(tenant_id: uuid.UUID, response_id: str) -> Job | None:
     """The job of a response of this tenant that is still running, else None."""
     inbox = await process_inbox()
-    return _own(await inbox.client.get(names.job(response_id)), tenant_id)
+    client: Any = inbox.client
+    return _own(await client.get(names.job(response_id)), tenant_id)
 
 
 def find_running_blocking(tenant_id: uuid.UUID, response_id: str) -> Job | None:
     """As `find_running`, for views that run in a thread."""
-    envelope = blocking_client().get(names.job(response_id))
-    return _own(envelope if isinstance(envelope, bytes) else None, tenant_id)
+    client: Any = blocking_client()
+    return _own(client.get(names.job(response_id)), tenant_id)
 
 
 def running_snapshot(job: Job) -> Json:
