@@ -22,8 +22,12 @@ class Migration(migrations.Migration):
                 ("key_id", models.UUIDField(help_text="The API key that asked.", verbose_name="key")),
                 (
                     "previous_id",
-                    responses_api.models.fields.PublicIdField(
-                        blank=True, null=True, verbose_name="previous response"
+                    models.CharField(
+                        blank=True,
+                        db_collation="C",
+                        max_length=64,
+                        null=True,
+                        verbose_name="previous response",
                     ),
                 ),
                 (
