@@ -19,7 +19,7 @@ from config.local.places import ROOT
 from config.local.valkey import free_port
 from tests.bench.load import LoadResult, LoadSpec, Percentiles
 from tests.bench.peer import running_peer
-from tests.bench.processes import BenchError, answers, child, wait_until
+from tests.bench.processes import BenchError, answers, child, only_bench, wait_until
 from tests.bench.procstat import alive
 from tests.bench.report import COLUMNS, Row, bars, build_row, line, write_json
 from tests.bench.service import running_service
@@ -128,6 +128,7 @@ def run_cells(targets: Sequence[Target], options: Options) -> Iterator[Row]:
 def run(options: Options) -> bool:
     """Start, measure, print, write; whether every bar that could be checked holds."""
     with ExitStack() as stack:
+        stack.enter_context(only_bench())
         stub = stack.enter_context(running_stub(options.stub_port))
         targets = list(start_targets(stack, stub, options.targets))
         sys.stdout.write(COLUMNS + "\n")

@@ -1,5 +1,6 @@
 """The bench's own child processes: where their output goes, and when they are ready."""
 
+import fcntl
 import os
 import time
 import urllib.error
@@ -19,10 +20,24 @@ class BenchError(Exception):
 
 
 @contextmanager
+def only_bench() -> Iterator[None]:
+    """Keep other benches of this project away while the block runs: they would share its data.
+
+    Raises BenchError when one runs already.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BenchError("Another bench is running in this folder.") from None
+        yield
+
+
+@contextmanager
 def child(name: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[Child]:
     """Run `command` in the project's folder while the block runs; its output is in var/bench/NAME.log."""
     log = FOLDER / f"{name}.log"
-    FOLDER.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     running = start(Program(name, command, log, {**os.environ, **(env or {})}, ROOT))
     try:
