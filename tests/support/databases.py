@@ -2,10 +2,8 @@
 
 from urllib.parse import urlsplit, urlunsplit
 
-import environ
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 
 def fresh_database(url: str, name: str) -> str:
@@ -23,7 +21,4 @@ def drop_database(url: str, name: str) -> None:
 
 
 def _connect(url: str) -> psycopg.Connection[tuple[object, ...]]:
-    found = environ.Env.db_url_config(url)
-    names = {"USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
-    options = {keyword: str(found[key]) for key, keyword in names.items() if found.get(key)}
-    return psycopg.connect(make_conninfo(dbname="postgres", **options), autocommit=True)
+    return psycopg.connect(urlunsplit(urlsplit(url)._replace(path="/postgres")), autocommit=True)

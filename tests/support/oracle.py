@@ -1,10 +1,11 @@
 """The published models of the specification (`openresponses-types`) as a judge of what the service sends."""
 
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
 import openresponses_types
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from tests.support.client import Json
 
@@ -25,12 +26,18 @@ def _event_models() -> dict[str, type[BaseModel]]:
 EVENTS = _event_models()
 
 
-def assert_event(event: Json) -> None:
-    """The event is one of the specification's and fits its schema; pydantic's ValidationError otherwise."""
+def event_faults(event: Json) -> Iterator[str]:
+    """What is wrong with an event by its schema; nothing when it is valid."""
     kind = event["type"]
-    if SEPARATOR not in kind:
-        assert kind in EVENTS, f"{kind} is not an event of the specification"
+    if SEPARATOR in kind:
+        return
+    if kind not in EVENTS:
+        yield f"{kind} is not an event of the specification"
+        return
+    try:
         EVENTS[kind].model_validate(event)
+    except ValidationError as error:
+        yield str(error)
 
 
 def assert_response(resource: Any) -> None:
