@@ -48,7 +48,7 @@ _PRIVATE = re.compile(
     | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b                          # hosts: numbers,
     | \[[0-9a-f:]*:[0-9a-f:]+\](?::\d+)?
     | \blocalhost\b(?::\d+)?
-    | \b[\w-]+(?:\.[\w-]+)*:\d{2,5}\b(?:/\S*)?                      # names with a port,
+    | \b(?=[\w.-]*[a-z])[\w-]+(?:\.[\w-]+)*:\d{2,5}\b(?:/\S*)?                      # names with a port,
     | \b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|app|cloud|co|eu|de|cn|us|internal|local|svc|lan|corp|intra
         |invalid|test|example|cluster)\b(?:/\S*)?                   # and names under well-known ends
     """,
