@@ -19,9 +19,10 @@ from responses_api.http.request_id import HEADER, request_id_of
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.request import CreateRequest, parse_create
-from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
+from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode, frames_to_data
 from responses_api.services.access import authenticate
 from responses_api.services.create import Started, create
+from responses_api.services.endings import failed, failure
 from responses_api.services.watch import start_watching
 
 log = structlog.get_logger(__name__)
@@ -100,15 +101,25 @@ async def _stream(exchange: "_Exchange", started: Started) -> None:
         raise ProtocolError.from_plain(decode(first.body))
     await exchange.begin(200, _SSE)
     message: Message | None = first
+    following = 0
     while message is None or message.kind is Kind.EVENTS:
-        await exchange.send(KEEP_ALIVE if message is None else message.body)
+        if message is None:
+            await exchange.send(KEEP_ALIVE)
+        else:
+            following = message.next
+            await exchange.send(message.body)
         message = await started.follower.next_message(settings.KEEP_ALIVE_SECONDS)
     if message.kind is Kind.REJECT:
-        # Only our own side can reject once a stream has begun: the log was lost under it.
+        # Only our own side rejects once a stream has begun: the log was lost under it.
         log.error("a stream broke off", response_id=started.response_id)
-        await exchange.end(b"")
-        return
+        message = _broken_off(first, ProtocolError.from_plain(decode(message.body)), following)
     await exchange.end(message.body + DONE)
+
+
+def _broken_off(first: Message, error: ProtocolError, following: int) -> Message:
+    """The last words of a stream that nobody continues; its first event told the response."""
+    begun = decode(next(frames_to_data(first.body)))["response"]
+    return failure(failed(begun, error), error, following)
 
 
 async def _single(exchange: "_Exchange", started: Started) -> None:

@@ -9,14 +9,15 @@ import structlog
 
 from responses_api.eventlog import journal
 from responses_api.eventlog.claims import Lost, give_up, take_lost
-from responses_api.eventlog.message import Kind, Message
+from responses_api.eventlog.message import Message
 from responses_api.protocol import events
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
-from responses_api.protocol.sse import decode, encode, frame, frames_to_data
+from responses_api.protocol.sse import decode, frames_to_data
+from responses_api.services.endings import failed, failure, refusal
 from responses_api.services.finish import Outcome, finish
 
 log = structlog.get_logger(__name__)
@@ -39,13 +40,13 @@ def _end(lost: Lost) -> None:
     told = [
         decode(data) for message in journal.read(job.response_id) for data in frames_to_data(message.body)
     ]
-    final = _failed_snapshot(job, told)
+    final = _final(job, told)
     is_stored = bool(job.request["store"])
     if is_stored and not finish([Outcome(job, final)]):
         log.warning("a lost worker's response had been stored already", response_id=job.response_id)
         give_up(lost, [], keep_journal=True)
         return
-    messages = [(job.inbox, _farewell(told, final).to_bytes())] if job.inbox else []
+    messages = [(job.inbox, _last_words(told, final).to_bytes())] if job.inbox else []
     give_up(lost, messages, keep_journal=is_stored)
     log.error(
         "worker lost, response failed",
@@ -56,34 +57,16 @@ def _end(lost: Lost) -> None:
     )
 
 
-def _failed_snapshot(job: Job, told: list[Json]) -> Json:
+def _final(job: Job, told: list[Json]) -> Json:
     """The failed response, with what had been told of its output."""
-    so_far = events.fold(told)
-    final = so_far or snapshot(
+    so_far = events.fold(told) or snapshot(
         response_id=job.response_id,
         created_at=job.created_at,
         request=CreateRequest.from_plain(job.request),
-        status="failed",
+        status="in_progress",
     )
-    return {**final, "status": "failed", "error": LOST.snapshot_error(), "completed_at": None}
+    return failed(so_far, LOST)
 
 
-def _farewell(told: list[Json], final: Json) -> Message:
-    """The last message: two events where a stream had begun, else a plain refusal."""
-    if not told:
-        return refusal(LOST)
-    following = told[-1]["sequence_number"] + 1
-    frames = [
-        _numbered(events.error(LOST.payload()), following),
-        _numbered(events.terminal(final), following + 1),
-    ]
-    return Message(Kind.END, following, following + 2, b"".join(frames))
-
-
-def refusal(error: ProtocolError) -> Message:
-    """The message for a response of which nothing was told."""
-    return Message(Kind.REJECT, 0, 0, encode(error.to_plain()))
-
-
-def _numbered(event: Json, sequence_number: int) -> bytes:
-    return frame(event["type"], encode({**event, "sequence_number": sequence_number}))
+def _last_words(told: list[Json], final: Json) -> Message:
+    return failure(final, LOST, told[-1]["sequence_number"] + 1) if told else refusal(LOST)
