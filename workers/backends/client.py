@@ -90,17 +90,18 @@ class _Call:
         self._spec = BackendSpec.from_plain(job.backend)
         self._key = secret(self._spec.api_key_env) if self._spec.api_key_env else None
         self._response: aiohttp.ClientResponse | None = None
+        self._watch: _Watch | None = None
         self._size = 0
-        now = asyncio.get_running_loop().time()
-        self._ends_at = now + self._spec.total_timeout
-        self._next_by = self._by(self._spec.connect_timeout + self._spec.first_byte_timeout)
+        self._loop = asyncio.get_running_loop()
+        self._ends_at = self._loop.time() + self._spec.total_timeout
+        self._first_byte_by = self._by(self._spec.connect_timeout + self._spec.first_byte_timeout)
 
     async def connect(self) -> AnswerStream:
         """Send the request; returns when the backend accepted it. Raises what it refused it with."""
         adapter = adapter_for(self._spec.kind)
         if self._spec.api_key_env and not self._key:
             raise model_error("The credentials of the model's backend are not configured.")
-        async with asyncio.timeout_at(self._next_by):
+        async with asyncio.timeout_at(self._first_byte_by):
             response = self._response = await self._session.post(
                 self._spec.base_url.rstrip("/") + adapter.path,
                 data=encode(adapter.build(self._job)),
@@ -110,17 +111,19 @@ class _Call:
             )
         if not 200 <= response.status < 300:
             raise await self._refusal(response)
+        self._watch = _Watch(self._loop, response.content)
         return adapter.open_stream()
 
     async def read(self) -> bytes:
         """The next bytes of the answer; b"" at its end. Raises TimeoutError when they are late."""
-        content = self._content()
-        async with asyncio.timeout_at(self._next_by):
-            chunk = await content.readany()
+        assert self._watch is not None, "read before connect"
+        # The time that our caller takes between two reads is not the backend's.
+        self._watch.expect(self._by(self._spec.idle_timeout) if self._size else self._first_byte_by)
+        chunk = await self._content().readany()
+        self._watch.relax()
         self._size += len(chunk)
         if self._size > _ANSWER_LIMIT:
             raise model_error("The backend's answer is too long.")
-        self._next_by = self._by(self._spec.idle_timeout)
         return chunk
 
     async def read_to_end(self) -> None:
@@ -133,6 +136,8 @@ class _Call:
 
     def hang_up(self) -> None:
         """Give the connection back when the answer was read to its end, else close it at once."""
+        if self._watch is not None:
+            self._watch.stop()
         if self._response is None:
             return
         if self._response.content.at_eof():
@@ -141,7 +146,7 @@ class _Call:
             self._response.close()
 
     def _by(self, seconds: float) -> float:
-        return min(asyncio.get_running_loop().time() + seconds, self._ends_at)
+        return min(self._loop.time() + seconds, self._ends_at)
 
     def _content(self) -> aiohttp.StreamReader:
         assert self._response is not None, "read before connect"
@@ -151,8 +156,52 @@ class _Call:
         """The error in an answer, from its status alone when its body does not come."""
         body = bytearray()
         with contextlib.suppress(TimeoutError, aiohttp.ClientError):
-            async with asyncio.timeout_at(self._next_by):
+            async with asyncio.timeout_at(self._first_byte_by):
                 while len(body) < _ERROR_LIMIT and (chunk := await response.content.readany()):
                     body += chunk
         secrets = [self._key or "", urlsplit(self._spec.base_url).netloc]
         return from_status(response.status, response.headers, bytes(body[:_ERROR_LIMIT]), secrets=secrets)
+
+
+class _Watch:
+    """Interrupts a read that takes too long: one timer an answer, where a timeout around each read costs a
+    tenth.
+
+    The timer is not moved with the deadline: when it fires early it is only set again.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, content: aiohttp.StreamReader) -> None:
+        self._loop = loop
+        self._content = content
+        self._by: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def expect(self, by: float) -> None:
+        """A read begins that must end by this time of the loop's clock."""
+        self._by = by
+        if self._timer is None or by < self._timer.when():
+            self._set(by)
+
+    def relax(self) -> None:
+        """The read has ended."""
+        self._by = None
+
+    def stop(self) -> None:
+        """The answer has ended."""
+        self._by = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _set(self, by: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(by, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        if self._by is None:
+            return
+        if self._loop.time() < self._by:
+            self._set(self._by)
+        else:
+            self._content.set_exception(TimeoutError("the backend is silent"))
