@@ -1,0 +1,143 @@
+"""Everything that the page of one response shows, gathered in a fixed number of queries."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from responses_api.admin.conversation import Block, block
+from responses_api.admin.shown import cut, pretty
+from responses_api.models import Item, Response
+from responses_api.protocol.plain import Json
+from responses_api.services.stored import snapshots
+from tenants.admin.base import show_time
+from tenants.models import ApiKey
+
+_MOST_CONTINUATIONS: Final = 20
+
+# Shown on their own, or told by the row.
+_TOLD_ELSEWHERE: Final = frozenset(
+    {"model", "input", "previous_response_id", "instructions", "tools", "metadata"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A name and what there is to say of it; `is_code` where it is JSON of several lines."""
+
+    name: str
+    text: str
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that the model could call."""
+
+    name: str
+    description: str
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One response, ready for its template."""
+
+    row: Any
+    key: Any
+    created: str | None
+    ended: str | None
+    instructions: str
+    input_blocks: list[Block]
+    output_blocks: list[Block]
+    settings: list[Fact]
+    tools: list[Tool]
+    metadata: list[Fact]
+    usage: list[Fact]
+    error: list[Fact]
+    previous: str
+    previous_is_stored: bool
+    continuations: list[Any]
+    more_continuations: bool
+    raw: str
+
+
+def read(row: Any) -> Reading:
+    """Gather the page of `row`, inside the operator's scope."""
+    items = list(Item.objects.filter(response_id=row.id).order_by("position"))
+    following = _continuations(row)
+    request: Json = row.request
+    return Reading(
+        row=row,
+        key=ApiKey.objects.filter(id=row.key_id).first(),
+        created=show_time(row.created_at),
+        ended=show_time(row.completed_at),
+        instructions=cut(request.get("instructions") or ""),
+        input_blocks=[block(item.data) for item in items if not item.is_output],
+        output_blocks=[block(item.data) for item in items if item.is_output],
+        settings=[
+            _fact(name, value)
+            for name, value in request.items()
+            if name not in _TOLD_ELSEWHERE and value not in (None, [], {})
+        ],
+        tools=[_tool(tool) for tool in request.get("tools") or []],
+        metadata=[_fact(name, value) for name, value in (request.get("metadata") or {}).items()],
+        usage=_usage(row.usage),
+        error=_facts({**(row.error or {}), **(row.incomplete_details or {})}),
+        previous=row.previous_id or "",
+        previous_is_stored=_is_stored(row),
+        continuations=following[:_MOST_CONTINUATIONS],
+        more_continuations=len(following) > _MOST_CONTINUATIONS,
+        raw=_raw(row, items),
+    )
+
+
+def _continuations(row: Any) -> list[Any]:
+    """The responses that continue this one, oldest first.
+
+    They are newer, so their ids are greater: that bounds the read, for which there is no index of its own.
+    """
+    newer = Response.objects.filter(tenant_id=row.tenant_id, id__gt=row.id, previous_id=row.id)
+    return list(newer.order_by("id").only("id", "status", "model")[: _MOST_CONTINUATIONS + 1])
+
+
+def _is_stored(row: Any) -> bool:
+    if not row.previous_id:
+        return False
+    return Response.objects.filter(id=row.previous_id, tenant_id=row.tenant_id).exists()
+
+
+def _raw(row: Any, items: list[Any]) -> str:
+    told = snapshots([row])[0]
+    return pretty({"response": told, "input_items": [item.data for item in items if not item.is_output]})
+
+
+def _facts(values: Json) -> list[Fact]:
+    return [_fact(name, value) for name, value in values.items() if value is not None]
+
+
+def _fact(name: str, value: Any) -> Fact:
+    if isinstance(value, dict | list):
+        return Fact(name, pretty(value), is_code=True)
+    if isinstance(value, bool):
+        return Fact(name, "yes" if value else "no")
+    return Fact(name, cut(str(value)))
+
+
+def _tool(tool: Json) -> Tool:
+    return Tool(
+        name=str(tool.get("name") or tool.get("type")),
+        description=cut(str(tool.get("description") or "")),
+        definition=pretty(tool),
+    )
+
+
+def _usage(usage: Json | None) -> list[Fact]:
+    if not usage:
+        return []
+    flat = {
+        "input tokens": usage.get("input_tokens"),
+        "of them cached": (usage.get("input_tokens_details") or {}).get("cached_tokens"),
+        "output tokens": usage.get("output_tokens"),
+        "of them reasoning": (usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
+        "total": usage.get("total_tokens"),
+    }
+    return _facts(flat)
