@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import environ
+from django.urls import reverse_lazy
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -150,4 +151,29 @@ UNFOLD = {
     "SITE_SYMBOL": "forum",
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
+    "SITE_URL": None,
+    "SIDEBAR": {
+        "show_search": False,
+        "show_all_applications": False,
+        "navigation": [
+            {
+                "title": None,
+                "items": [
+                    {
+                        "title": title,
+                        "icon": icon,
+                        "link": reverse_lazy(f"admin:{model}_changelist"),
+                        "permission": "tenants.admin.base.is_operator",
+                    }
+                    for title, icon, model in (
+                        ("Responses", "forum", "responses_api_response"),
+                        ("Tenants", "domain", "tenants_tenant"),
+                        ("API keys", "key", "tenants_apikey"),
+                        ("Backends", "dns", "responses_api_backend"),
+                        ("Operators", "person", "auth_user"),
+                    )
+                ],
+            },
+        ],
+    },
 }
