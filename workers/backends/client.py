@@ -164,8 +164,7 @@ class _Call:
 
 
 class _Watch:
-    """Interrupts a read that takes too long: one timer an answer, where a timeout around each read costs a
-    tenth.
+    """Interrupts a read that takes too long, with one timer an answer: a timeout around each read costs a tenth.
 
     The timer is not moved with the deadline: when it fires early it is only set again.
     """
