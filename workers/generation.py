@@ -103,8 +103,7 @@ class Generation:
                     for part in parts:
                         self._emitter.feed(part)
                     self._tell()
-                    if self._publisher.is_congested:
-                        await self._publisher.flushed()
+                    await self._publisher.give_way()
         finally:
             timer.cancel()
 

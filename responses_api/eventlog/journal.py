@@ -15,6 +15,10 @@ def read(response_id: str) -> list[Message]:
 
 
 def messages(entries: Iterable[tuple[Any, dict[bytes, bytes]]]) -> Iterator[Message]:
-    """The messages of raw journal entries."""
+    """The messages of raw journal entries. One that was written twice (a write that was tried again) comes once."""
+    told = 0
     for _, fields in entries:
-        yield Message.from_bytes(fields[b"m"])
+        message = Message.from_bytes(fields[b"m"])
+        if message.next > told:
+            told = message.next
+            yield message

@@ -46,6 +46,7 @@ class Publisher:
         self._on_lost_inbox = on_lost_inbox
         self._pending: dict[str, tuple[Address, Message]] = {}
         self._bytes = 0
+        self._is_writing = False
         self._wake = asyncio.Event()
         self._written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._run(), name="publisher")
@@ -60,10 +61,12 @@ class Publisher:
         self._bytes += len(message.body)
         self._wake.set()
 
-    @property
-    def is_congested(self) -> bool:
-        """Whether producers should wait for `flushed` before they publish more."""
-        return self._bytes > _BACKLOG_BYTES
+    async def give_way(self) -> None:
+        """For producers, between two messages: lets an idle writer begin at once, and waits for one that lags behind."""
+        if self._bytes > _BACKLOG_BYTES:
+            await self.flushed()
+        elif self._pending and not self._is_writing:
+            await asyncio.sleep(0)
 
     async def flushed(self) -> None:
         """Wait until everything taken so far is written."""
@@ -85,7 +88,9 @@ class Publisher:
             size = self._bytes
             # Messages that come while this write is under way wait in a new collection and leave with the next one.
             self._pending, self._bytes = {}, 0
+            self._is_writing = True
             await self._write_until_done(batch, size)
+            self._is_writing = False
             written, self._written = self._written, asyncio.get_running_loop().create_future()
             written.set_result(None)
 
