@@ -62,7 +62,7 @@ class Publisher:
         self._wake.set()
 
     async def give_way(self) -> None:
-        """For producers, between two messages: lets an idle writer begin at once, and waits for one that lags behind."""
+        """For producers, between messages: lets an idle writer begin at once, waits for one that lags behind."""
         if self._bytes > _BACKLOG_BYTES:
             await self.flushed()
         elif self._pending and not self._is_writing:

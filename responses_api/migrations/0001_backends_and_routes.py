@@ -25,7 +25,13 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("chat_completions", "Chat Completions")],
+                        choices=[
+                            ("chat_completions", "Chat Completions"),
+                            (
+                                "openai_chat_completions",
+                                "Chat Completions as OpenAI itself takes them (max_completion_tokens)",
+                            ),
+                        ],
                         default="chat_completions",
                         max_length=32,
                     ),

@@ -8,7 +8,11 @@ from django.db.models.functions import Now
 
 from responses_api.protocol.job import BackendSpec
 
-KINDS: Final = (("chat_completions", "Chat Completions"),)
+# The wire formats that `workers/backends/registry.py` speaks; a test holds the two together.
+KINDS: Final = (
+    ("chat_completions", "Chat Completions"),
+    ("openai_chat_completions", "Chat Completions as OpenAI itself takes them (max_completion_tokens)"),
+)
 
 
 class Backend(models.Model):
