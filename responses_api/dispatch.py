@@ -1,4 +1,4 @@
-"""Hands jobs to the workers: the envelope into Valkey, the id to the broker, the task called by its name.
+"""Hands jobs to the workers: the envelope to where it waits, the id to the broker, the task called by its name.
 
 One thread of the process does it, so that a slow or absent broker never stops the event loop; what gathers while it
 sends leaves together, as one message per queue. Nothing here imports `workers`.
@@ -6,7 +6,7 @@ sends leaves together, as one message per queue. Nothing here imports `workers`.
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -15,9 +15,6 @@ from typing import Final
 import structlog
 from celery import current_app
 from django.conf import settings
-
-from responses_api.eventlog import names
-from responses_api.eventlog.connection import blocking_client
 
 log = structlog.get_logger(__name__)
 
@@ -35,10 +32,15 @@ class _Handover:
     on_failure: Callable[[], None]
 
 
-class Dispatcher:
-    """The process's way to the broker."""
+Offer = Callable[[Sequence[tuple[str, bytes]]], None]
+"""Puts envelopes, by response id, where a worker can claim them."""
 
-    def __init__(self) -> None:
+
+class Dispatcher:
+    """The process's way to the broker. `offer` is called in its thread."""
+
+    def __init__(self, offer: Offer) -> None:
+        self._offer = offer
         self._waiting: queue.SimpleQueue[_Handover] = queue.SimpleQueue()
         threading.Thread(target=self._run, name="dispatcher", daemon=True).start()
 
@@ -67,10 +69,7 @@ class Dispatcher:
 
     def _hand_over(self, queue_name: str, batch: list[_Handover]) -> None:
         try:
-            pipeline = blocking_client().pipeline(transaction=False)
-            for handover in batch:
-                pipeline.set(names.job(handover.response_id), handover.envelope, ex=_envelope_seconds())
-            pipeline.execute()
+            self._offer([(handover.response_id, handover.envelope) for handover in batch])
             current_app.send_task(
                 GENERATE,
                 args=([handover.response_id for handover in batch],),
@@ -88,16 +87,12 @@ class Dispatcher:
                 handover.on_failure()
 
 
-def _envelope_seconds() -> int:
-    return int(settings.QUEUE_SECONDS + settings.RESPONSE_SECONDS)
-
-
 _dispatcher: Dispatcher | None = None
 
 
-def process_dispatcher() -> Dispatcher:
+def process_dispatcher(offer: Offer) -> Dispatcher:
     """The dispatcher of this process, started at its first use."""
     global _dispatcher
     if _dispatcher is None:
-        _dispatcher = Dispatcher()
+        _dispatcher = Dispatcher(offer)
     return _dispatcher

@@ -4,6 +4,7 @@ The lease is the worker's, not the response's: one key renewed every quarter of 
 the process runs, so that a lease costs nothing per response.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -47,6 +48,14 @@ class Lost:
 
 def _claim_seconds() -> int:
     return int(settings.RESPONSE_SECONDS + settings.QUEUE_SECONDS)
+
+
+def offer(envelopes: Sequence[tuple[str, bytes]]) -> None:
+    """Put jobs, by response id, where a worker can claim them. They expire by themselves."""
+    pipeline = blocking_client().pipeline(transaction=False)
+    for response_id, envelope in envelopes:
+        pipeline.set(names.job(response_id), envelope, ex=_claim_seconds())
+    pipeline.execute()
 
 
 def claim(response_ids: list[str], worker: str) -> list[bytes]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from responses_api.chains import load_context
 from responses_api.dispatch import process_dispatcher
+from responses_api.eventlog import claims
 from responses_api.eventlog.follow import Follower, Inbox, process_inbox
 from responses_api.protocol.calls import check_call_pairs
 from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
@@ -72,7 +73,7 @@ def _dispatch(job: Job, request: CreateRequest, inbox: Inbox) -> Started:
     def refuse() -> None:
         loop.call_soon_threadsafe(follower.fail, _NOT_HANDED_OVER)
 
-    process_dispatcher().dispatch(
+    process_dispatcher(claims.offer).dispatch(
         job.response_id,
         job.to_bytes(),
         service_tier=request.service_tier,
