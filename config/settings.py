@@ -84,7 +84,7 @@ TEMPLATES = [
 ]
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "var" / "static"
+STATIC_ROOT = env.str("STATIC_ROOT", default="") or None  # for who wants `collectstatic` and another server
 WHITENOISE_USE_FINDERS = True  # serves the admin's files without a `collectstatic` step
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

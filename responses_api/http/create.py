@@ -47,6 +47,7 @@ class CreateEndpoint:
             try:
                 await self._answer(exchange, receive)
             except ProtocolError as error:
+                log.info("request refused", status=error.status, code=error.code, param=error.param)
                 await exchange.send_error(error)
             except ClientGone:
                 log.info("client left")
