@@ -1,0 +1,141 @@
+"""Integration tests: real PostgreSQL and Valkey, the application in this process, a scripted upstream.
+
+`database` gives committed data, seen by every thread, and empties the tables afterwards; a test that needs
+no other thread may use pytest-django's `db` instead. `friend` and `stranger` are two tenants; tests look at
+the first and assert that the second sees nothing of it.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.test import override_settings
+from django.test.utils import setup_databases, teardown_databases
+from pytest_django.plugin import DjangoDbBlocker
+
+from config.asgi import application
+from responses_api.models import Backend, Route
+from responses_api.services import routing
+from tenants.keys import issue_key
+from tenants.models import Tenant
+from tests.support.asgi import AsgiClient, AsgiServer
+from tests.support.client import Client
+from tests.support.queue_worker import QueueWorker
+from tests.support.upstream import ScriptedUpstream
+from workers.runtime import process_runtime
+
+MODEL = "test-model"
+UPSTREAM_MODEL = "upstream-model"
+UPSTREAM_KEY = "sk-upstream-secret"
+
+# The reapers and the leases of the session would do by themselves what tests do at the moment they choose.
+_CALM_SECONDS = 4000.0
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None, django_db_modify_db_settings: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """The test database (pytest-django makes one only for tests that have its own mark or fixtures).
+
+    At the end the connections of all other threads are closed, so that it can be removed.
+    """
+    with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False, aliases={"default"})
+    yield
+    with django_db_blocker.unblock():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        teardown_databases(made, verbosity=0)
+
+
+@pytest.fixture
+def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Committed data for one test."""
+    with django_db_blocker.unblock():
+        yield
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "TRUNCATE tenants_tenant, tenants_apikey, responses_api_backend, responses_api_route,"
+                " responses_api_response, responses_api_item"
+            )
+
+
+@pytest.fixture
+def friend_tenant(database: None) -> Tenant:
+    """The tenant a test is about."""
+    return Tenant.objects.create(name="friend")
+
+
+@pytest.fixture
+def stranger_tenant(database: None) -> Tenant:
+    """The tenant who must see nothing of it."""
+    return Tenant.objects.create(name="stranger")
+
+
+@pytest.fixture(scope="session")
+def server(django_db_setup: None) -> Iterator[AsgiServer]:
+    """The application on its loop."""
+    with override_settings(LEASE_SECONDS=_CALM_SECONDS), AsgiServer(application) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def running_worker(server: AsgiServer) -> Iterator[None]:
+    """A worker for the queues `priority` and `default`. Nobody serves `flex`: what is sent there waits."""
+    with pytest.MonkeyPatch.context() as patch, QueueWorker(("priority", "default")):
+        patch.setenv("TEST_UPSTREAM_KEY", UPSTREAM_KEY)
+        process_runtime().wait_until_started()
+        yield
+        process_runtime().close()
+
+
+@pytest.fixture(scope="session")
+def running_upstream() -> Iterator[ScriptedUpstream]:
+    """The upstream of all tests in this process."""
+    with ScriptedUpstream(actor=True) as running:
+        yield running
+
+
+@pytest.fixture
+def upstream(running_upstream: ScriptedUpstream) -> ScriptedUpstream:
+    """The upstream, its scripts and what it saw forgotten."""
+    running_upstream.clear()
+    return running_upstream
+
+
+@pytest.fixture
+def backend(database: None, upstream: ScriptedUpstream) -> Backend:
+    """The upstream as a backend that serves `MODEL`."""
+    backend = Backend.objects.create(
+        name="scripted", base_url=upstream.base_url, api_key_env="TEST_UPSTREAM_KEY"
+    )
+    Route.objects.create(model=MODEL, backend=backend, upstream_model=UPSTREAM_MODEL)
+    routing.read_models()
+    return backend
+
+
+@pytest.fixture
+def friend(server: AsgiServer, backend: Backend, friend_tenant: Tenant, running_worker: None) -> Client:
+    """The friend's client; a worker runs what it asks for."""
+    return client(server, issue_key(friend_tenant, name="test"))
+
+
+@pytest.fixture
+def stranger(server: AsgiServer, backend: Backend, stranger_tenant: Tenant) -> Client:
+    """The stranger's client."""
+    return client(server, issue_key(stranger_tenant, name="test"))
+
+
+@pytest.fixture
+def root(server: AsgiServer, database: None) -> Client:
+    """A client without a key, below no path."""
+    return AsgiClient("http://127.0.0.1", server=server)
+
+
+def client(server: AsgiServer, key: str | None, model: str | None = MODEL) -> Client:
+    """A client of the API with this key."""
+    return AsgiClient("http://127.0.0.1/v1", key, model, server=server)
