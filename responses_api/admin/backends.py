@@ -15,10 +15,6 @@ from tenants.admin.base import OperatorAdmin, TabularInline, is_operator, show_t
 class BackendForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
     """A backend, its address free of credentials."""
 
-    class Meta:
-        model = Backend
-        exclude = ()
-
     def clean_base_url(self) -> str:
         """Refuse `https://user:password@host`: the address is shown, logged and stored in the clear."""
         url: str = self.cleaned_data["base_url"]
@@ -65,6 +61,12 @@ class BackendAdmin(OperatorAdmin):
             {"fields": (("connect_timeout", "first_byte_timeout"), ("idle_timeout", "total_timeout"))},
         ),
     )
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """An address without a scheme is meant as https."""
+        if db_field.name == "base_url":
+            kwargs["assume_scheme"] = "https"
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """All backends, their routes in one more query."""

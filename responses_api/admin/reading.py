@@ -73,11 +73,7 @@ def read(row: Any) -> Reading:
         instructions=cut(request.get("instructions") or ""),
         input_blocks=[block(item.data) for item in items if not item.is_output],
         output_blocks=[block(item.data) for item in items if item.is_output],
-        settings=[
-            _fact(name, value)
-            for name, value in request.items()
-            if name not in _TOLD_ELSEWHERE and value not in (None, [], {})
-        ],
+        settings=_settings(request),
         tools=[_tool(tool) for tool in request.get("tools") or []],
         metadata=[_fact(name, value) for name, value in (request.get("metadata") or {}).items()],
         usage=_usage(row.usage),
@@ -103,6 +99,16 @@ def _is_stored(row: Any) -> bool:
     if not row.previous_id:
         return False
     return Response.objects.filter(id=row.previous_id, tenant_id=row.tenant_id).exists()
+
+
+def _settings(request: Json) -> list[Fact]:
+    """What was set, the long ones last."""
+    facts = [
+        _fact(name, value)
+        for name, value in request.items()
+        if name not in _TOLD_ELSEWHERE and value not in (None, [], {})
+    ]
+    return sorted(facts, key=lambda fact: fact.is_code)
 
 
 def _raw(row: Any, items: list[Any]) -> str:

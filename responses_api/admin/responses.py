@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import Q, QuerySet
@@ -56,11 +57,20 @@ class UncountedPaginator(Paginator):  # type: ignore[type-arg]  # not subscripta
         return Page(rows[: self.per_page], number, self)
 
 
+class UncountedChangeList(ChangeList):
+    """A list that tells no number of results, having none."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the page."""
+        super().get_results(request)
+        self.result_count = self.full_result_count = len(self.result_list)
+
+
 @admin.register(Response)
 class ResponseAdmin(OperatorAdmin):
     """The list (newest first, never counted) and the page on which a response is read."""
 
-    list_display = ("id", "tenant", "state", "model", "backend", "tokens", "created")
+    list_display = ("whole_id", "tenant", "state", "model", "backend", "tokens", "created")
     list_filter = ("status", ModelFilter, TenantFilter)
     list_select_related = ("tenant",)
     search_fields = ("id",)
@@ -93,6 +103,10 @@ class ResponseAdmin(OperatorAdmin):
         if not term:
             return queryset, False
         return queryset.filter(Q(id=term) | Q(previous_id=term), id__gte=term), False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """The list without a count."""
+        return UncountedChangeList
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -137,6 +151,12 @@ class ResponseAdmin(OperatorAdmin):
         for row in queryset:
             self.delete_model(request, row)
 
+    @admin.display(description="id")
+    def whole_id(self, row: Any) -> str:
+        """The id, narrow: it breaks where it must."""
+        style = "display:inline-block;max-width:14rem;font-size:.75rem;overflow-wrap:anywhere"
+        return format_html('<span style="{}">{}</span>', style, row.pk)
+
     @admin.display(description="status")
     def state(self, row: Any) -> str:
         """The status, coloured."""
@@ -151,9 +171,9 @@ class ResponseAdmin(OperatorAdmin):
         return f"{usage['input_tokens']:,} → {usage['output_tokens']:,}" if usage else None
 
     @admin.display(description="created")
-    def created(self, row: Any) -> str | None:
+    def created(self, row: Any) -> str:
         """When the response was asked for."""
-        return show_time(row.created_at)
+        return format_html('<span class="whitespace-nowrap">{}</span>', show_time(row.created_at))
 
     def _redirect_to_list(self) -> HttpResponse:
         return HttpResponse(

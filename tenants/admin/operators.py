@@ -22,7 +22,7 @@ admin.site.unregister(Group)
 
 
 @admin.register(User)
-class OperatorUserAdmin(OperatorAdmin, _UserAdmin):
+class OperatorUserAdmin(_UserAdmin, OperatorAdmin):
     """Operators are superusers; other staff can log in and see nothing."""
 
     form = UserChangeForm

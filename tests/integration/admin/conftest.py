@@ -1,0 +1,35 @@
+"""Operators, other staff, and two tenants with responses."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tenants.models import Tenant
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    """The browser of a superuser."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("operator", password="a long password"))
+    return client
+
+
+@pytest.fixture
+def staff(db: None) -> Client:
+    """The browser of somebody who may log in to the admin and is no operator."""
+    client = Client()
+    client.force_login(User.objects.create_user("staff", password="a long password", is_staff=True))
+    return client
+
+
+@pytest.fixture
+def friend(db: None) -> Tenant:
+    """A tenant."""
+    return Tenant.objects.create(name="Friend & Sons")
+
+
+@pytest.fixture
+def stranger(db: None) -> Tenant:
+    """Another tenant."""
+    return Tenant.objects.create(name="Stranger Ltd")

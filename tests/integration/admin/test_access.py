@@ -1,0 +1,71 @@
+"""Who sees the admin: operators all of it, other staff no tenant data, everybody else the login page."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from tenants.keys import issue_key
+from tenants.models import ApiKey, Tenant
+from tenants.scoping import operator_scope
+from tests.integration.admin.stored import page_of, store
+
+LISTS = (
+    "/admin/tenants/tenant/",
+    "/admin/tenants/apikey/",
+    "/admin/responses_api/response/",
+    "/admin/responses_api/backend/",
+    "/admin/auth/user/",
+)
+
+
+@pytest.mark.parametrize("path", ["/admin/", *LISTS])
+def test_an_operator_opens_every_list(operator: Client, path: str) -> None:
+    assert operator.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("path", [f"{path}add/" for path in LISTS if "response/" not in path])
+def test_an_operator_opens_every_form(operator: Client, friend: Tenant, path: str) -> None:
+    assert operator.get(path).status_code == 200
+
+
+def test_an_operator_opens_the_pages_of_a_tenant_and_of_a_key(operator: Client, friend: Tenant) -> None:
+    issue_key(friend, name="laptop")
+    with operator_scope():
+        key = ApiKey.objects.get()
+    for path in (f"/admin/tenants/tenant/{friend.id}/change/", f"/admin/tenants/apikey/{key.id}/change/"):
+        assert "Friend &amp; Sons" in operator.get(path).content.decode()
+
+
+def test_other_staff_see_an_admin_without_any_data(staff: Client, friend: Tenant) -> None:
+    page = staff.get("/admin/")
+    assert page.status_code == 200
+    assert not [path for path in LISTS if path in page.content.decode()]
+
+
+def test_other_staff_are_refused_every_page_even_with_permissions(staff: Client, friend: Tenant) -> None:
+    user = User.objects.get(username="staff")
+    user.user_permissions.set(Permission.objects.all())
+    issue_key(friend, name="laptop")
+    response_id = store(friend)
+    with operator_scope():
+        key = ApiKey.objects.get()
+    one = [
+        f"/admin/tenants/apikey/{key.id}/",
+        f"/admin/tenants/tenant/{friend.id}/",
+        page_of(response_id).removesuffix("change/"),
+    ]
+    pages = [*LISTS, *[f"{path}{view}/" for path in one for view in ("change", "delete", "history")]]
+    assert {staff.get(path).status_code for path in pages} == {403}
+    assert not [path for path in LISTS if path in staff.get("/admin/").content.decode()]
+
+
+def test_somebody_else_is_sent_to_the_login(db: None) -> None:
+    for path in ("/admin/", *LISTS):
+        answered = Client().get(path)
+        assert answered.status_code == 302
+        assert answered.headers["Location"].startswith("/admin/login/")
+
+
+def test_a_login_that_began_at_no_page_ends_at_the_admin(operator: Client) -> None:
+    page = Client().get("/admin/login/").content.decode()
+    assert '<input type="hidden" form="login-form" name="next" value="/admin/">' in page

@@ -1,0 +1,261 @@
+"""The list of stored responses and the page on which one is read."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from responses_api.models import Item, Response
+from tenants.models import Tenant
+from tenants.scoping import operator_scope
+from tests.integration.admin.stored import RESPONSES, answer, page_of, store
+
+SCRIPT = "<script>alert('stored')</script>"
+PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def html(client: Client, path: str) -> str:
+    answered = client.get(path)
+    assert answered.status_code == 200
+    return answered.content.decode()
+
+
+def queries(client: Client, path: str) -> list[str]:
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        html(client, path)
+    return [query["sql"] for query in captured.captured_queries]
+
+
+def test_the_list_shows_every_tenants_responses_to_the_operator(
+    operator: Client, friend: Tenant, stranger: Tenant
+) -> None:
+    ids = [store(friend), store(stranger)]
+    page = html(operator, RESPONSES)
+    assert all(response_id in page for response_id in ids)
+    assert "Friend &amp; Sons" in page
+    assert "Stranger Ltd" in page
+    assert "7 → 11" in page
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", page)
+
+
+def test_the_list_costs_the_same_queries_for_many_rows_and_counts_nothing(
+    operator: Client, friend: Tenant, stranger: Tenant
+) -> None:
+    store(friend)
+    few = queries(operator, RESPONSES)
+    for _ in range(6):
+        store(friend)
+        store(stranger)
+    many = queries(operator, RESPONSES)
+    assert len(many) == len(few) <= 13
+    assert not [sql for sql in many if "COUNT(" in sql]
+    assert not [sql for sql in many if '"responses_api_response"."request"' in sql]
+
+
+def test_the_list_pages_without_a_count(
+    operator: Client, friend: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("responses_api.admin.responses.ResponseAdmin.list_per_page", 2)
+    oldest, *newer = [store(friend) for _ in range(5)]
+    first, last = html(operator, RESPONSES), html(operator, f"{RESPONSES}?p=3")
+    assert newer[-1] in first
+    assert oldest not in first
+    assert "Older" in first
+    assert "Newer" not in first
+    assert oldest in last
+    assert "Newer" in last
+    assert "Older" not in last
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda tenant: "status__exact=failed",
+        lambda tenant: "model=rare",
+        lambda tenant: f"tenant__id__exact={tenant.id}",
+    ],
+    ids=["status", "model", "tenant"],
+)
+def test_the_list_can_be_filtered(
+    operator: Client, friend: Tenant, stranger: Tenant, question: Callable[[Tenant], str]
+) -> None:
+    error = {"code": "server_error", "message": "The backend is away."}
+    wanted = store(friend, {"model": "rare"}, status="failed", error=error)
+    other = store(stranger)
+    page = html(operator, f"{RESPONSES}?{question(friend)}")
+    assert wanted in page
+    assert other not in page
+
+
+def test_searching_an_id_finds_the_response_and_what_continues_it(operator: Client, friend: Tenant) -> None:
+    first = store(friend)
+    next_one = store(friend, {"previous_response_id": first})
+    other = store(friend)
+    page = html(operator, f"{RESPONSES}?q={first}")
+    assert page.count(next_one) >= 1
+    assert f">{first}<" in page
+    assert other not in page
+
+
+def test_a_response_reads_as_a_conversation(operator: Client, friend: Tenant) -> None:
+    content = [
+        {"type": "input_text", "text": "What is this?"},
+        {"type": "input_image", "image_url": PIXEL},
+        {"type": "input_file", "filename": "notes.pdf", "file_url": "https://files.example.com/notes.pdf"},
+    ]
+    body = {
+        "instructions": "Be brief.",
+        "input": [{"role": "user", "content": content}, {"type": "acme:thing", "depth": {"deep": [1]}}],
+        "metadata": {"ticket": "T-1"},
+        "temperature": 0.25,
+        "tools": [{"type": "function", "name": "look_up", "parameters": {"type": "object"}}],
+    }
+    response_id = store(
+        friend,
+        body,
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Let me think."}]},
+        {"type": "function_call", "call_id": "call_1", "name": "look_up", "arguments": '{"city":"Köln"}'},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "refusal", "refusal": "I would rather not."}],
+        },
+    )
+    page = html(operator, page_of(response_id))
+    for told in (
+        "What is this?",
+        f'<img src="{PIXEL}"',
+        "https://files.example.com/notes.pdf",
+        "Be brief.",
+        "acme:thing",
+        "Let me think.",
+        "Calls look_up",
+        "call_id call_1",
+        "&quot;city&quot;: &quot;Köln&quot;",
+        "Refusal",
+        "I would rather not.",
+        "T-1",
+        "0.25",
+        "Friend &amp; Sons",
+    ):
+        assert told in page, told
+
+
+def test_a_function_output_and_the_links_of_a_chain_are_shown(operator: Client, friend: Tenant) -> None:
+    call = {"type": "function_call", "call_id": "call_1", "name": "look_up", "arguments": "not JSON"}
+    first = store(friend, None, call)
+    output = {"type": "function_call_output", "call_id": "call_1", "output": '{"degrees":12}'}
+    second = store(friend, {"previous_response_id": first, "input": [output]}, answer("Twelve."))
+    assert f'href="{page_of(second)}"' in html(operator, page_of(first))
+    page = html(operator, page_of(second))
+    assert f'href="{page_of(first)}"' in page
+    assert "&quot;degrees&quot;: 12" in page
+
+
+def test_a_failed_response_says_why(operator: Client, friend: Tenant) -> None:
+    error = {"code": "worker_lost", "message": "The worker was lost."}
+    page = html(operator, page_of(store(friend, status="failed", error=error)))
+    assert "worker_lost" in page
+    assert "The worker was lost." in page
+
+
+def test_nothing_that_a_client_or_model_wrote_becomes_markup(operator: Client, friend: Tenant) -> None:
+    friend.name = SCRIPT
+    friend.save()
+    body = {
+        "model": SCRIPT,
+        "instructions": SCRIPT,
+        "input": [{"role": "user", "content": SCRIPT}, {"type": "acme:thing", SCRIPT: SCRIPT}],
+        "metadata": {SCRIPT: SCRIPT},
+        "tools": [{"type": "function", "name": "f", "description": SCRIPT, "parameters": {SCRIPT: SCRIPT}}],
+    }
+    call = {"type": "function_call", "call_id": SCRIPT, "name": SCRIPT, "arguments": f'{{"a":"{SCRIPT}"}}'}
+    error = {"code": SCRIPT, "message": SCRIPT}
+    response_id = store(friend, body, answer(SCRIPT), call, status="failed", error=error)
+    for path in (page_of(response_id), RESPONSES, f"{RESPONSES}?model={SCRIPT}", "/admin/tenants/tenant/"):
+        page = html(operator, path)
+        assert "alert(&#x27;stored&#x27;)" in page, path
+        assert SCRIPT not in page, path
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "data:text/html;base64,PHNjcmlwdD4=", "//example.com/x", "vbscript:x"]
+)
+def test_a_citation_that_is_no_web_address_is_not_a_link(operator: Client, friend: Tenant, url: str) -> None:
+    message = answer("Look there.")
+    note = {"type": "url_citation", "start_index": 0, "end_index": 1, "url": url, "title": "There"}
+    message["content"][0]["annotations"] = [note]
+    page = html(operator, page_of(store(friend, None, message)))
+    assert "There" in page
+    assert f'href="{url}' not in page
+
+
+@pytest.mark.parametrize(
+    "url", ["https://tracker.example.com/pixel.png", "data:image/svg+xml;base64,PHN2Zz48L3N2Zz4="]
+)
+def test_an_image_that_would_be_fetched_or_run_is_not_loaded(
+    operator: Client, friend: Tenant, url: str
+) -> None:
+    body = {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": url}]}]}
+    answered = operator.get(page_of(store(friend, body)))
+    assert "<img" not in answered.content.decode()
+    assert "img-src 'self' data:" in answered.headers["Content-Security-Policy"]
+
+
+def test_a_page_costs_the_same_queries_for_a_long_response(operator: Client, friend: Tenant) -> None:
+    short = store(friend, None, answer("One."))
+    long = store(friend, None, *[answer(f"Part {number}.") for number in range(30)])
+    for _ in range(5):
+        store(friend, {"previous_response_id": long})
+    assert len(queries(operator, page_of(long))) == len(queries(operator, page_of(short))) <= 14
+
+
+def test_a_response_that_is_not_there_leads_back_to_the_list(operator: Client) -> None:
+    answered = operator.get(page_of("resp_gone"))
+    assert answered.status_code == 302
+    assert answered.headers["Location"] == RESPONSES
+
+
+def test_a_response_is_deleted_with_its_items_and_no_other(
+    operator: Client, friend: Tenant, stranger: Tenant
+) -> None:
+    gone, kept = store(friend, None, answer("secret words")), store(stranger)
+    path = page_of(gone).replace("/change/", "/delete/")
+    assert gone in html(operator, path)
+    assert operator.post(path, {"post": "yes"}).status_code == 302
+    with operator_scope():
+        assert list(Response.objects.values_list("id", flat=True)) == [kept]
+        assert not Item.objects.filter(response_id=gone).exists()
+    assert_the_log_tells_only(gone)
+
+
+def test_selected_responses_of_several_tenants_are_deleted(
+    operator: Client, friend: Tenant, stranger: Tenant
+) -> None:
+    gone = [store(friend), store(stranger)]
+    kept = store(friend)
+    form: dict[str, Any] = {"action": "delete_selected", "_selected_action": gone, "post": "yes"}
+    assert operator.post(RESPONSES, form).status_code == 302
+    with operator_scope():
+        assert list(Response.objects.values_list("id", flat=True)) == [kept]
+
+
+def test_a_response_is_neither_made_nor_changed_here(operator: Client, friend: Tenant) -> None:
+    response_id = store(friend, {"input": "Before"})
+    assert operator.get(f"{RESPONSES}add/").status_code == 403
+    operator.post(page_of(response_id), {"status": "failed"})
+    with operator_scope():
+        assert Response.objects.get(id=response_id).status == "completed"
+
+
+def assert_the_log_tells_only(response_id: str) -> None:
+    entry = LogEntry.objects.get()
+    assert entry.object_repr == response_id
+    assert entry.change_message == ""
