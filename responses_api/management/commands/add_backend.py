@@ -1,7 +1,8 @@
 """`manage.py add_backend NAME --base-url URL --model PUBLIC[=UPSTREAM] …`: a real provider in one command."""
 
+import math
 import os
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -36,7 +37,7 @@ class Command(BaseCommand):
             help="a public model name and, if it differs, the backend's own; may be repeated",
         )
         for name in _TIMEOUTS:
-            parser.add_argument(f"--{name.replace('_', '-')}-timeout", type=float, metavar="SECONDS")
+            parser.add_argument(f"--{name.replace('_', '-')}-timeout", type=_seconds, metavar="SECONDS")
 
     def handle(self, *_: Any, name: str, models: list[str], **options: Any) -> None:
         """Save the backend and its routes."""
@@ -60,16 +61,21 @@ class Command(BaseCommand):
             )
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
 def _save_backend(name: str, fields: dict[str, Any]) -> Backend:
     backend = Backend.objects.filter(name=name).first() or Backend(name=name)
     for field, value in fields.items():
         setattr(backend, field, value)
-    try:
-        backend.full_clean()
-    except ValidationError as error:
-        problems = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
-        raise CommandError(f"The backend cannot be saved: {problems}") from None
-    backend.save()
+    _save(backend, "The backend")
     return backend
 
 
@@ -77,4 +83,17 @@ def _save_route(backend: Backend, model: str) -> None:
     public, _, upstream = model.partition("=")
     if not public:
         raise CommandError(f"--model {model!r} names no public model; write PUBLIC or PUBLIC=UPSTREAM.")
-    Route.objects.update_or_create(model=public, backend=backend, defaults={"upstream_model": upstream})
+    route = Route.objects.filter(model=public, backend=backend).first() or Route(
+        model=public, backend=backend
+    )
+    route.upstream_model = upstream
+    _save(route, f"The route of {public[:40]!r}")
+
+
+def _save(row: Backend | Route, what: str) -> None:
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        problems = "; ".join(f"{field}: {' '.join(texts)}" for field, texts in error.message_dict.items())
+        raise CommandError(f"{what} cannot be saved: {problems}") from None
+    row.save()

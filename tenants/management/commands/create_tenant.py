@@ -26,6 +26,8 @@ class Command(BaseCommand):
         """Create both and print them."""
         if not name.strip() or len(name) > 120:
             raise CommandError("NAME must have between 1 and 120 characters.")
+        if len(key_name) > 120:
+            raise CommandError("--key-name must have at most 120 characters.")
         try:
             with transaction.atomic():
                 tenant = Tenant.objects.create(name=name)

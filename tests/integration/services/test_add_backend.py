@@ -1,0 +1,83 @@
+"""`manage.py add_backend`: a provider in one command, changed by the same one."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from responses_api.models import Backend, Route
+from responses_api.services.routing import read_models
+
+pytestmark = pytest.mark.usefixtures("database")
+
+URL = "http://127.0.0.1:9/v1"
+
+
+def add_backend(name: str, *arguments: str, url: str = URL) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    call_command("add_backend", name, "--base-url", url, *arguments, stdout=out, stderr=err)
+    return out.getvalue(), err.getvalue()
+
+
+def served() -> dict[str, tuple[str, str]]:
+    return {name: (model.upstream_model, model.backend.name) for name, model in read_models().items()}
+
+
+def test_models_are_served_under_public_names() -> None:
+    printed, complaint = add_backend("one", "--model", "fast=vendor/fast-v2", "--model", "same")
+    assert served() == {"fast": ("vendor/fast-v2", "one"), "same": ("same", "one")}
+    assert "fast, same" in printed
+    assert complaint == ""
+
+
+def test_the_same_name_changes_the_backend_and_its_routes_and_no_other() -> None:
+    add_backend("one", "--model", "a", "--model", "b=old", "--idle-timeout", "7")
+    add_backend("other", "--model", "x")
+    add_backend("one", "--model", "b=new", "--model", "c", "--first-byte-timeout", "3.5", url=URL + "/two")
+    backend = Backend.objects.get(name="one")
+    assert (backend.first_byte_timeout, backend.idle_timeout) == (3.5, 7)
+    assert backend.base_url == URL + "/two"
+    assert served() == {"b": ("new", "one"), "c": ("c", "one"), "x": ("x", "other")}
+
+
+def test_a_missing_key_variable_is_told_and_its_value_is_asked_of_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    _, complaint = add_backend("one", "--model", "a", "--api-key-env", "NO_SUCH_KEY")
+    assert "NO_SUCH_KEY is not set here" in complaint
+    assert Backend.objects.get().api_key_env == "NO_SUCH_KEY"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "url", "sentence"),
+    [
+        (["--model", "a"], "not a url", "base_url"),
+        (["--model", "a"], "file:///etc/passwd", "base_url"),
+        (["--model", "a", "--api-key-env", "sk-a real key"], URL, "not a key"),
+        (["--model", "a", "--idle-timeout", "0"], URL, "idle_timeout"),
+        (["--model", "a", "--total-timeout", "-1"], URL, "total_timeout"),
+        (["--model", "a", "--total-timeout", "nan"], URL, "not a number of seconds"),
+        (["--model", "=up"], URL, "names no public model"),
+        (["--model", ""], URL, "names no public model"),
+        (["--model", "x" * 201], URL, "200"),
+        (["--model", "a=" + "x" * 201], URL, "200"),
+        ([], URL, "--model"),
+        (["--model", "a", "--kind", "telepathy"], URL, "telepathy"),
+    ],
+)
+def test_bad_values_are_refused_with_a_sentence_and_nothing_is_saved(
+    arguments: list[str], url: str, sentence: str
+) -> None:
+    with pytest.raises(CommandError, match=sentence):
+        add_backend("one", *arguments, url=url)
+    assert not Backend.objects.exists()
+    assert not Route.objects.exists()
+
+
+def test_a_disabled_backend_serves_nothing_and_the_next_one_takes_over() -> None:
+    add_backend("one", "--model", "a")
+    add_backend("two", "--model", "a")
+    assert served()["a"][1] == "one"
+    Backend.objects.filter(name="one").update(is_enabled=False)
+    assert served()["a"][1] == "two"
