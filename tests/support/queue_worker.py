@@ -7,6 +7,7 @@ end-to-end tests have.
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,13 +41,13 @@ class QueueWorker:
         self._pool.shutdown()
 
     def _run(self) -> None:
-        with app.connection_for_read() as broker:
-            with Consumer(broker, queues=self._queues, callbacks=[self._take], no_ack=True):
-                while not self._stopped.is_set():
-                    try:
-                        broker.drain_events(timeout=_TURN_SECONDS)
-                    except TimeoutError:
-                        continue
+        with (
+            app.connection_for_read() as broker,
+            Consumer(broker, queues=self._queues, callbacks=[self._take], no_ack=True),
+        ):
+            while not self._stopped.is_set():
+                with suppress(TimeoutError):
+                    broker.drain_events(timeout=_TURN_SECONDS)
 
     def _take(self, body: Any, message: Any) -> None:
         arguments, options, _ = body

@@ -1,0 +1,70 @@
+"""`manage.py check`: each mistake has an id and says what would be right."""
+
+import pytest
+from django.core.checks import CheckMessage, run_checks
+from pytest_django import Settings
+
+from responses_api.models import Backend, Route
+
+
+def found(databases: list[str] | None = None) -> dict[str, CheckMessage]:
+    messages = run_checks(databases=databases)
+    return {message.id or "": message for message in messages if (message.id or "").startswith("antiphon.")}
+
+
+@pytest.fixture
+def backend(database: None) -> Backend:
+    backend = Backend.objects.create(name="one", base_url="http://127.0.0.1:9/v1")
+    Route.objects.create(model="a", backend=backend)
+    return backend
+
+
+def test_a_good_configuration_has_no_complaint(backend: Backend, settings: Settings) -> None:
+    assert found(["default"]) == {}
+
+
+def test_a_secret_key_that_was_made_up_is_told(settings: Settings) -> None:
+    settings.INSECURE_SECRET_KEY = True
+    assert set(found()) == {"antiphon.W001"}
+
+
+def test_another_database_than_postgresql_is_refused(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.sqlite3")
+    assert "antiphon.E001" in found()
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:6379", "", "127.0.0.1:6379"])
+def test_an_address_that_is_no_valkeys_is_refused(url: str, settings: Settings) -> None:
+    settings.VALKEY_URL = url
+    assert set(found()) == {"antiphon.E002"}
+
+
+@pytest.mark.parametrize("name", ["LEASE_SECONDS", "QUEUE_SECONDS", "RESPONSE_SECONDS", "MAX_BODY_BYTES"])
+def test_times_and_sizes_are_above_zero(name: str, settings: Settings) -> None:
+    setattr(settings, name, 0)
+    messages = found()
+    assert set(messages) == {"antiphon.E003"}
+    assert name in messages["antiphon.E003"].msg
+
+
+def test_no_backend_is_told_with_the_command_that_helps(database: None) -> None:
+    assert "add_backend" in str(found(["default"])["antiphon.W002"].hint)
+
+
+def test_a_backend_that_is_switched_off_counts_as_none(backend: Backend) -> None:
+    Backend.objects.update(is_enabled=False)
+    assert set(found(["default"])) == {"antiphon.W002"}
+
+
+def test_a_key_variable_that_is_not_set_is_named(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    Backend.objects.update(api_key_env="NO_SUCH_KEY")
+    messages = found(["default"])
+    assert set(messages) == {"antiphon.W003"}
+    assert "NO_SUCH_KEY" in messages["antiphon.W003"].msg
+
+
+def test_without_the_database_option_the_database_is_not_asked(settings: Settings) -> None:
+    assert found() == {}
