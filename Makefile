@@ -7,7 +7,8 @@ UV ?= uv
 
 BIN := .venv/bin
 MANAGE := $(BIN)/python manage.py
-INSTALL := @$(PYTHON) -B config/local/install.py
+INSTALL := @command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON): Antiphon needs Python 3.11 or newer" \
+	"(PYTHON=... names one)." >&2; exit 1; }; $(PYTHON) -B config/local/install.py
 LOCK := $(UV) pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCKFLAGS)
 

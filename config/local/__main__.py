@@ -16,6 +16,7 @@ def main() -> int:
     watch()
     try:
         private_directory(VAR / "log")
+        private_directory(VAR / "static")
         private_directory(VAR)
         held = lock(VAR / "run.lock")
         run = Run(Environment.read(ROOT, VAR, os.environ))
@@ -40,10 +41,10 @@ def supervise(run: Run) -> int:
         say("\nStopping.")
         return 0
     except LocalError as error:
-        print(f"\n{error}", file=sys.stderr, flush=True)
+        print(error, file=sys.stderr, flush=True)
         return 1
     except OSError as error:
-        print(f"\n{error.filename or 'A part'} failed: {error.strerror}.", file=sys.stderr, flush=True)
+        print(f"{error.filename or 'A part'} failed: {error.strerror}.", file=sys.stderr, flush=True)
         return 1
     finally:
         run.stop()

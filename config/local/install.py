@@ -76,6 +76,8 @@ def create_venv(log: str) -> None:
     probe = "import sys, pip; sys.exit(sys.version_info[:2] != {!r})".format(sys.version_info[:2])  # noqa: UP032
     if os.path.exists(python) and run_logged([python, "-c", probe], log) == 0:
         return
+    if not os.access(ROOT, os.W_OK):
+        raise InstallError(f"{ROOT} cannot be written: run as the user who owns this folder.")
     shutil.rmtree(VENV, ignore_errors=True)
     if run_logged([sys.executable, "-m", "venv", VENV], log) != 0:
         raise InstallError("Python could not make the virtual environment .venv: see " + shown(log) + ".")

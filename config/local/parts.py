@@ -52,10 +52,12 @@ class Parts:
         return self._python(f"manage.py {arguments[0]}", ["manage.py", *arguments], log, variables)
 
     def web(self, host: str, port: int) -> Program:
-        """The web server."""
+        """The web server, without daphne's access log."""
         interface = host.replace(":", r"\:")  # in Twisted's endpoint language a colon separates
         endpoint = f"tcp:port={port}:interface={interface}:backlog={BACKLOG}"
-        return self._python("web", ["-m", "daphne", "-e", endpoint, "config.asgi:application"], "web.log")
+        return self._python(
+            "web", ["-m", "daphne", "-v", "0", "-e", endpoint, "config.asgi:application"], "web.log"
+        )
 
     def worker(self) -> Program:
         """The Celery worker; how it must be run is the Celery application's knowledge."""

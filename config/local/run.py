@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from config.local import demo
+from config.local import demo, outside
 from config.local.environment import Environment
 from config.local.errors import LocalError
 from config.local.model import NAME as MODEL
@@ -43,6 +43,7 @@ class Run:
         check_address(self.host, self.port)
         self._start_postgres()
         self._start_valkey()
+        self._find_broker()
         self._start_model()
         self._prepare_service()
         self._start_service()
@@ -58,6 +59,7 @@ class Run:
 
     def _start_postgres(self) -> None:
         if self.environment.replaces("DATABASE_URL"):
+            outside.check_database(self.environment.given["DATABASE_URL"])
             say(f"{'PostgreSQL':<12} yours (DATABASE_URL)")
             return
         with step("PostgreSQL"):
@@ -68,16 +70,21 @@ class Run:
 
     def _start_valkey(self) -> None:
         if self.environment.replaces("VALKEY_URL"):
+            outside.check_valkey(self.environment.given["VALKEY_URL"])
             say(f"{'Valkey':<12} yours (VALKEY_URL)")
             return
         with step("Valkey"):
             server = self.parts.valkey()
             server.wait(self.supervisor.start(server.prepare()))
             self.environment.embedded["VALKEY_URL"] = server.url
+
+    def _find_broker(self) -> None:
+        """The user's broker, or (the settings' default) Valkey."""
         if self.environment.replaces("CELERY_BROKER_URL"):
+            outside.check_broker(self.environment.given["CELERY_BROKER_URL"])
             say(f"{'broker':<12} yours (CELERY_BROKER_URL)")
-        else:
-            self.environment.embedded["CELERY_BROKER_URL"] = server.url
+        elif "VALKEY_URL" in self.environment.embedded:
+            self.environment.embedded["CELERY_BROKER_URL"] = self.environment.embedded["VALKEY_URL"]
 
     def _start_model(self) -> None:
         with step("model"):

@@ -90,7 +90,7 @@ class Supervisor:
                     raise LocalError(report(watched.child))
             if deadline.passed:
                 raise LocalError(f"{what} within {seconds:.0f} s: see the logs in var/log.")
-            pause(0.1)
+            pause(0.25)
 
     def watch(self) -> None:
         """Look after the parts until one ends for good (LocalError) or StopRequested is raised."""
