@@ -1,13 +1,31 @@
-"""The column of a public id."""
+"""The columns that the API's objects need: public ids, and JSON as it travels."""
 
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
+from responses_api.protocol.sse import decode
+
 if TYPE_CHECKING:
     _CharField = models.CharField[str, str]
 else:
     _CharField = models.CharField  # takes no type arguments when it runs
+
+
+class PlainJsonField(models.JSONField):
+    """JSON that comes back as it came in, by the reader that read the request.
+
+    PostgreSQL writes 1e30 out as 31 digits; Django's own reader makes an integer of them, which no answer can carry.
+    """
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        """The stored value as plain Python; None where there is none."""
+        return decode(value) if isinstance(value, str | bytes) else value
+
+    def deconstruct(self) -> Any:
+        """The field as migrations write it: its column is any JSON field's."""
+        name, _, args, options = super().deconstruct()
+        return name, "django.db.models.JSONField", args, options
 
 
 class PublicIdField(_CharField):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.db import models
 
-from responses_api.models.fields import PublicIdField
+from responses_api.models.fields import PlainJsonField, PublicIdField
 from tenants.scoping import ScopedManager
 
 STATUSES: Final = (
@@ -35,10 +35,10 @@ class Response(models.Model):
     status = models.CharField(max_length=16, choices=STATUSES)
     model = models.CharField(max_length=200)
     backend = models.CharField(max_length=64, blank=True)
-    request = models.JSONField(help_text="The settings of the request, without its input.")
-    usage = models.JSONField(null=True, blank=True)
-    error = models.JSONField(null=True, blank=True)
-    incomplete_details = models.JSONField(null=True, blank=True)
+    request = PlainJsonField(help_text="The settings of the request, without its input.")
+    usage = PlainJsonField(null=True, blank=True)
+    error = PlainJsonField(null=True, blank=True)
+    incomplete_details = PlainJsonField(null=True, blank=True)
     created_at = models.BigIntegerField(help_text="Unix time in seconds.")
     completed_at = models.BigIntegerField(null=True, blank=True, help_text="Unix time in seconds.")
 
@@ -64,7 +64,7 @@ class Item(models.Model):
         help_text="Counts the response's input items, then its output items."
     )
     is_output = models.BooleanField("output")
-    data = models.JSONField()
+    data = PlainJsonField()
 
     objects = ScopedManager()
 
