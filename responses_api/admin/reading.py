@@ -7,11 +7,24 @@ from responses_api.admin.conversation import Block, block
 from responses_api.admin.shown import cut, pretty
 from responses_api.models import Item, Response
 from responses_api.protocol.plain import Json
-from responses_api.services.stored import snapshots
 from tenants.admin.base import show_time
 from tenants.models import ApiKey
 
 _MOST_CONTINUATIONS: Final = 20
+
+_RAW_COLUMNS: Final = (
+    "id",
+    "previous_id",
+    "status",
+    "model",
+    "backend",
+    "created_at",
+    "completed_at",
+    "usage",
+    "error",
+    "incomplete_details",
+    "request",
+)
 
 # Shown on their own, or told by the row.
 _TOLD_ELSEWHERE: Final = frozenset(
@@ -112,8 +125,13 @@ def _settings(request: Json) -> list[Fact]:
 
 
 def _raw(row: Any, items: list[Any]) -> str:
-    told = snapshots([row])[0]
-    return pretty({"response": told, "input_items": [item.data for item in items if not item.is_output]})
+    """The row as it is stored, with its items: it can be shown whatever version of the service wrote it."""
+    columns = {name: getattr(row, name) for name in _RAW_COLUMNS}
+    told = {
+        "input": [item.data for item in items if not item.is_output],
+        "output": [item.data for item in items if item.is_output],
+    }
+    return pretty({**columns, "tenant_id": str(row.tenant_id), "key_id": str(row.key_id), **told})
 
 
 def _facts(values: Json) -> list[Fact]:

@@ -76,6 +76,7 @@ class ResponseAdmin(OperatorAdmin):
     search_fields = ("id",)
     search_help_text = "Whole id of a response: it, and what continues it"
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
     sortable_by = ()
     paginator = UncountedPaginator
     list_disable_select_all = True

@@ -1,4 +1,4 @@
-"""Operators, other staff, and two tenants with responses."""
+"""An operator, other staff, and two tenants: here `friend` and `stranger` are tenants, not their clients."""
 
 import pytest
 from django.contrib.auth.models import User

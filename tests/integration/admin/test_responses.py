@@ -16,7 +16,7 @@ from tenants.scoping import operator_scope
 from tests.integration.admin.stored import RESPONSES, answer, page_of, store
 
 SCRIPT = "<script>alert('stored')</script>"
-PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAAC"
 
 
 def html(client: Client, path: str) -> str:
@@ -53,7 +53,7 @@ def test_the_list_costs_the_same_queries_for_many_rows_and_counts_nothing(
     for _ in range(6):
         store(friend)
         store(stranger)
-    many = queries(operator, RESPONSES)
+    many = queries(operator, f"{RESPONSES}?_facets=True")
     assert len(many) == len(few) <= 13
     assert not [sql for sql in many if "COUNT(" in sql]
     assert not [sql for sql in many if '"responses_api_response"."request"' in sql]
@@ -157,6 +157,15 @@ def test_a_function_output_and_the_links_of_a_chain_are_shown(operator: Client, 
     page = html(operator, page_of(second))
     assert f'href="{page_of(first)}"' in page
     assert "&quot;degrees&quot;: 12" in page
+
+
+def test_a_response_that_an_older_version_wrote_can_be_read(operator: Client, friend: Tenant) -> None:
+    response_id = store(friend, None, answer("Still here."))
+    with operator_scope():
+        Response.objects.filter(id=response_id).update(request={"unheard_of": "setting"})
+    page = html(operator, page_of(response_id))
+    assert "Still here." in page
+    assert "unheard_of" in page
 
 
 def test_a_failed_response_says_why(operator: Client, friend: Tenant) -> None:
