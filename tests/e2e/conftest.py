@@ -30,9 +30,7 @@ def service(running_service: Service, request: pytest.FixtureRequest) -> Iterato
     request.node.stash[SERVICE] = (running_service, running_service.mark())
     running_service.upstream.clear()
     yield running_service
-    for process in running_service.processes:
-        if not process.running:
-            process.start()
+    assert running_service.revive() == [], "a process of the service ended by itself"
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """Restarts: what was stored is there afterwards, and the service goes on."""
 
-from tests.support.checks import assert_unknown_to, checked_response, output_text
+from tests.support.chat import chat_stream
+from tests.support.checks import assert_unknown_to, checked_response, checked_stream, output_text
+from tests.support.client import wait_until
 from tests.support.service import Service
 
 
@@ -16,10 +18,19 @@ def test_a_restarted_web_process_keeps_stored_responses_and_their_chain(service:
     assert [message["content"] for message in messages][:1] == ["My name is Alice."]
 
 
-def test_a_worker_stopped_in_order_lets_the_next_one_take_over(service: Service) -> None:
-    service.worker.stop()
-    waiting = service.friend.stream(input="Is anybody there?")
-    service.start_worker()
-    with waiting:
-        waiting.read_all(timeout=30)
-    assert waiting.types[-1] == "response.completed"
+def test_a_worker_stopped_in_order_ends_what_it_began_and_leaves_the_rest(service: Service) -> None:
+    body = chat_stream("first", " second")
+    service.upstream.reply(body=body, pause_at=body.index(b" second") - 40)
+    begun = service.friend.stream(input="Hello")
+    begun.read_event("response.output_text.delta")
+    service.worker.ask_to_stop()
+    wait_until(lambda: "Warm shutdown" in service.worker.output(), timeout=10, what="the worker's farewell")
+    left = service.friend.stream(input="Is anybody there?")
+    service.upstream.wait_request().resume()
+    with begun, left:
+        begun.read_all()
+        assert output_text(checked_stream(begun, service.friend)) == "first second"
+        wait_until(lambda: not service.worker.running, timeout=10, what="the worker's end")
+        service.start_worker()
+        left.read_all(timeout=30)
+    assert output_text(checked_stream(left, service.friend)) == "You said: Is anybody there?"

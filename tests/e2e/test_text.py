@@ -47,6 +47,12 @@ def test_text_arrives_while_the_upstream_still_writes(friend: Client, upstream: 
     assert output_text(checked_stream(exchange, friend)) == "first second"
 
 
+def test_get_finds_the_response_as_soon_as_its_end_is_told(friend: Client) -> None:
+    with friend.stream(input="Hello") as exchange:
+        final = exchange.read_event("response.completed")["response"]
+        assert friend.get(f"/responses/{final['id']}").json() == final
+
+
 @pytest.mark.parametrize("chunks", ["every-byte", None])
 def test_an_upstream_may_cut_its_bytes_anywhere(
     friend: Client, upstream: ScriptedUpstream, chunks: str

@@ -48,6 +48,8 @@ def test_clients_are_told_and_a_new_worker_goes_on(
         "worker_lost",
     )
 
+    missing = service.root.get("/readyz")
+    assert (missing.status, missing.json()["parts"]["worker"]) == (503, "missing")
     service.start_worker()
     with waiting:
         waiting.read_all(timeout=30)

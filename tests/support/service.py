@@ -8,8 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -42,6 +40,7 @@ class Service:
         self.port = free_port()
         self.root_url = f"http://127.0.0.1:{self.port}"
         self.base_url = f"{self.root_url}/v1"
+        self.root = Client(self.root_url)
         self.upstream = ScriptedUpstream(actor=True)
         self._name = name
         self._number = number
@@ -113,6 +112,16 @@ class Service:
         self.web.start()
         self.wait_ready()
 
+    def revive(self) -> list[str]:
+        """Start what is not running; returns the names of those that had ended by themselves."""
+        crashed = [process.name for process in self.processes if process.crashed]
+        ended = [process for process in self.processes if not process.running]
+        for process in ended:
+            process.start()
+        if ended:
+            self.wait_ready()
+        return crashed
+
     # ---- what operators do
 
     def manage(self, *arguments: str) -> str:
@@ -173,7 +182,6 @@ class Service:
             if not process.running:
                 raise ChildProcessError(f"{process.name} has ended")
         try:
-            with urllib.request.urlopen(f"{self.root_url}/readyz", timeout=5) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
+            return self.root.get("/readyz").status == 200
+        except OSError:
             return False
