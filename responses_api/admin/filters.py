@@ -1,5 +1,6 @@
 """The filters of the list of responses. What they offer never comes from the responses: there are too many."""
 
+import uuid
 from typing import Any, Final
 
 from django.contrib import admin
@@ -26,7 +27,10 @@ class ModelFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The responses of the chosen model."""
-        return queryset.filter(model=self.value()) if self.value() else queryset
+        name = self.value()
+        if not name:
+            return queryset
+        return queryset.none() if "\0" in name else queryset.filter(model=name)
 
 
 class TenantFilter(admin.SimpleListFilter):
@@ -46,4 +50,9 @@ class TenantFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The responses of the chosen tenant."""
-        return queryset.filter(tenant_id=self.value()) if self.value() else queryset
+        if not self.value():
+            return queryset
+        try:
+            return queryset.filter(tenant_id=uuid.UUID(self.value()))
+        except ValueError:
+            return queryset.none()

@@ -115,7 +115,7 @@ class ResponseAdmin(OperatorAdmin):
         """The page of one response, to read."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        response_id = unquote(object_id)
+        response_id = unquote(object_id).replace("\0", "")
         row = Response.objects.filter(id=response_id).select_related("tenant").first()
         if row is None:
             self.message_user(request, f"There is no response {response_id[:100]}.", messages.WARNING)

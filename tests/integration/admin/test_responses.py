@@ -232,6 +232,14 @@ def test_a_response_that_is_not_there_leads_back_to_the_list(operator: Client) -
     assert answered.headers["Location"] == RESPONSES
 
 
+@pytest.mark.parametrize(
+    "path", ["?tenant__id__exact=x", "?model=%00", "?q=%00", "?p=x", "?p=0", "resp_%00/change/"]
+)
+def test_a_mistyped_address_is_no_error(operator: Client, friend: Tenant, path: str) -> None:
+    store(friend)
+    assert operator.get(RESPONSES + path, follow=True).status_code == 200
+
+
 def test_a_response_is_deleted_with_its_items_and_no_other(
     operator: Client, friend: Tenant, stranger: Tenant
 ) -> None:
