@@ -89,7 +89,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Tell the figures that tests measured."""
     reports = [report for outcome in ("passed", "failed") for report in terminalreporter.getreports(outcome)]
-    lines = [f"{name}: {value}" for report in reports for name, value in report.user_properties]
+    lines = [
+        f"{name}: {value}  ({report.nodeid.rpartition('::')[2]})"
+        for report in reports
+        for name, value in report.user_properties
+    ]
     if lines:
         terminalreporter.section("measured")
         for line in lines:
