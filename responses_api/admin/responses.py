@@ -8,7 +8,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -177,9 +177,7 @@ class ResponseAdmin(OperatorAdmin):
         return format_html('<span class="whitespace-nowrap">{}</span>', show_time(row.created_at))
 
     def _redirect_to_list(self) -> HttpResponse:
-        return HttpResponse(
-            status=302, headers={"Location": reverse("admin:responses_api_response_changelist")}
-        )
+        return HttpResponseRedirect(reverse("admin:responses_api_response_changelist"))
 
 
 _COLOURS: Final = {
