@@ -81,8 +81,9 @@ async def beat(client: "redis_asyncio.Redis", worker: str) -> bool:
     pipeline = client.pipeline(transaction=True)
     pipeline.set(names.beat(worker), b"1", px=int(settings.LEASE_SECONDS * 1000))
     pipeline.sismember(names.WORKERS, worker)
-    _, known = await pipeline.execute()
-    return bool(known)
+    pipeline.exists(names.lost(worker))
+    _, is_known, is_lost = await pipeline.execute()
+    return bool(is_known and not is_lost)
 
 
 async def register(client: "redis_asyncio.Redis", worker: str) -> None:
@@ -90,6 +91,7 @@ async def register(client: "redis_asyncio.Redis", worker: str) -> None:
     pipeline = client.pipeline(transaction=True)
     pipeline.set(names.beat(worker), b"1", px=int(settings.LEASE_SECONDS * 1000))
     pipeline.sadd(names.WORKERS, worker)
+    pipeline.delete(names.lost(worker))
     await pipeline.execute()
 
 
@@ -109,6 +111,8 @@ def take_lost() -> list[Lost]:
         worker = raw.decode()
         if client.exists(names.beat(worker)):
             continue
+        # Until the name is off the list below; a worker that only slept must not go on with what is taken from it here.
+        client.set(names.lost(worker), b"1", px=int(settings.LEASE_SECONDS * 4000))
         for raw_id in client.smembers(names.running(worker)):
             lost.extend(_take_over(client, raw_id.decode(), worker))
         if not client.scard(names.running(worker)):

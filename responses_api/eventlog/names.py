@@ -39,6 +39,11 @@ def beat(worker: str) -> str:
     return f"antiphon:beat:{worker}"
 
 
+def lost(worker: str) -> str:
+    """Set when the worker was found without a beat: it may be alive after all, and must learn of it."""
+    return f"antiphon:lost:{worker}"
+
+
 def running(worker: str) -> str:
     """The set of response ids that the worker has claimed and not ended."""
     return f"antiphon:running:{worker}"
