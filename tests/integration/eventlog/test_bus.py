@@ -1,0 +1,61 @@
+"""The bus: what must not wait reaches every process."""
+
+import asyncio
+from typing import Any
+
+import redis.asyncio as redis_asyncio
+
+from responses_api.eventlog import bus, names
+from responses_api.eventlog.connection import asyncio_client
+from tests.integration.eventlog.messages import new_response
+
+
+async def listeners(client: Any, count: int) -> None:
+    """Wait until this many more than now listen."""
+    async with asyncio.timeout(5):
+        while (await client.pubsub_numsub(names.BUS))[0][1] < count:
+            await asyncio.sleep(0.005)
+
+
+async def heard(queue: "asyncio.Queue[str]", response_id: str) -> None:
+    """Wait until this id was heard; the channel is shared by all tests."""
+    async with asyncio.timeout(5):
+        while await queue.get() != response_id:
+            pass
+
+
+async def test_a_cancel_is_heard_by_every_process_and_by_those_to_come(client: Any) -> None:
+    before = (await client.pubsub_numsub(names.BUS))[0][1]
+    queues: list[asyncio.Queue[str]] = [asyncio.Queue(), asyncio.Queue()]
+    tasks = [
+        asyncio.create_task(bus.listen(asyncio_client(), on_cancel=queue.put_nowait)) for queue in queues
+    ]
+    await listeners(client, before + 2)
+    response_id = new_response()
+    await bus.cancel(client, response_id)
+    for queue in queues:
+        await heard(queue, response_id)
+    assert await client.get(names.cancel(response_id)) == b"1"
+    assert 0 < await client.ttl(names.cancel(response_id)) <= 300
+    for task in tasks:
+        task.cancel()
+
+
+async def test_a_listener_survives_a_lost_connection(client: "redis_asyncio.Redis") -> None:
+    before: Any = await client.pubsub_numsub(names.BUS)
+    queue: asyncio.Queue[str] = asyncio.Queue()
+    mine = asyncio_client(client_name=f"listener-{id(queue)}")
+    task = asyncio.create_task(bus.listen(mine, on_cancel=queue.put_nowait))
+    await listeners(client, before[0][1] + 1)
+    killed: Any = [
+        entry["id"] for entry in await client.client_list() if entry["name"] == f"listener-{id(queue)}"
+    ]
+    for connection in killed:
+        await client.client_kill_filter(_id=connection)
+    response_id = new_response()
+    async with asyncio.timeout(8):
+        while queue.empty():
+            await bus.cancel(client, response_id)
+            await asyncio.sleep(0.05)
+    await heard(queue, response_id)
+    task.cancel()
