@@ -22,11 +22,11 @@ VAR = ROOT / "var"
 _LONGEST = 60  # a socket's path ends at 107 bytes, and URLs with it are read by people
 
 
-def unprivileged_user(data: Path) -> pwd.struct_passwd | None:
+def unprivileged_user(data: Path | None = None) -> pwd.struct_passwd | None:
     """Who runs what refuses root: the owner of the data, else `nobody`; None when we are not root."""
     if os.geteuid() != 0:
         return None
-    owner = data.stat().st_uid if data.exists() else 0
+    owner = data.stat().st_uid if data is not None and data.exists() else 0
     try:
         return pwd.getpwuid(owner) if owner else pwd.getpwnam("nobody")
     except KeyError:
@@ -50,11 +50,16 @@ def reachable(path: Path, user: pwd.struct_passwd | None) -> bool:
 def short_directory(user: pwd.struct_passwd | None, project: Path = ROOT) -> Path:
     """A directory with a short path that `user` can enter and only we can write; the same at every start."""
     digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
+    return _own_directory(short_parent(user), f"antiphon-{os.geteuid()}-{digest}")
+
+
+def short_parent(user: pwd.struct_passwd | None) -> Path:
+    """The first temporary folder with a short path that we can write and `user` can enter."""
     for parent in dict.fromkeys((Path(tempfile.gettempdir()), Path("/tmp"), Path("/run"), Path("/var/tmp"))):
         if not (parent.is_dir() and os.access(parent, os.W_OK) and reachable(parent, user)):
             continue
         if len(os.fsencode(parent)) <= _LONGEST:
-            return _own_directory(parent, f"antiphon-{os.geteuid()}-{digest}")
+            return parent
     raise LocalError("No temporary directory with a short path is writable: set TMPDIR to one.")
 
 

@@ -41,6 +41,7 @@ class Run:
         """Start every part and wait until the service is ready."""
         began = time.monotonic()
         check_address(self.host, self.port)
+        self._put_old_logs_aside()
         self._start_postgres()
         self._start_valkey()
         self._find_broker()
@@ -56,6 +57,11 @@ class Run:
         self.supervisor.stop()
         if self._runtime is not None:
             shutil.rmtree(self._runtime, ignore_errors=True)
+
+    def _put_old_logs_aside(self) -> None:
+        """Begin every log anew, so that none grows for ever; those of the run before are kept as *.log.1."""
+        for log in self.parts.logs.glob("*.log"):
+            log.replace(log.with_name(f"{log.name}.1"))
 
     def _start_postgres(self) -> None:
         if self.environment.replaces("DATABASE_URL"):

@@ -13,18 +13,23 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
 from config.local.children import start
+from config.local.errors import LocalError
+from config.local.places import lock, short_parent, unprivileged_user
 from config.local.postgres import Postgres
 from config.local.valkey import Valkey, free_port
 
 DATABASE_VARIABLE = "ANTIPHON_TEST_DATABASE_URL"
 VALKEY_VARIABLE = "ANTIPHON_TEST_VALKEY_URL"
+
+_PREFIX = "antiphon-test-"
+_LOCK = "run.lock"
 
 # Tests may lose everything in a power cut.
 _UNSAFE_AND_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
@@ -69,10 +74,22 @@ def _worker_number() -> int:
 
 
 def _temporary_directory(stack: ExitStack) -> Path:
-    path = Path(tempfile.mkdtemp(prefix="antiphon-test-"))
+    parent = short_parent(unprivileged_user())
+    _remove_what_killed_runs_left(parent)
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
     path.chmod(0o755)  # as root, PostgreSQL runs as another user, who must get to its socket
     stack.callback(shutil.rmtree, path, ignore_errors=True)
+    stack.enter_context(lock(path / _LOCK))
     return path
+
+
+def _remove_what_killed_runs_left(parent: Path) -> None:
+    """Remove directories of runs that ended without a chance to do so: nobody holds their lock any more."""
+    for path in parent.glob(f"{_PREFIX}*"):
+        if path.stat().st_uid != os.geteuid() or not (path / _LOCK).exists():
+            continue
+        with suppress(LocalError), lock(path / _LOCK):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _start_postgres(directory: Path, stack: ExitStack) -> str:
