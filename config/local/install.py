@@ -17,7 +17,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 VENV = os.path.join(ROOT, ".venv")
 LOGS = os.path.join(ROOT, "var", "log")
 
-NETWORK_SIGNS = ("NewConnectionError", "Connection broken", "timed out", "ProxyError", "SSLError")
+NETWORK_SIGNS = (
+    "newconnectionerror",
+    "nameresolutionerror",
+    "connection broken",
+    "timed out",
+    "proxyerror",
+    "sslerror",
+)
 
 
 class InstallError(Exception):
@@ -98,7 +105,7 @@ def explain(log: str) -> str:
         said = file.read()
     if "No space left on device" in said:
         return "The packages could not be installed because the disk is full (see " + shown(log) + ")."
-    if any(sign in said for sign in NETWORK_SIGNS):
+    if any(sign in said.lower() for sign in NETWORK_SIGNS):
         return (
             "The packages could not be fetched because no package index answers: "
             "check the network or pip's index settings, then run again (see " + shown(log) + ")."
