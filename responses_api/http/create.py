@@ -86,6 +86,10 @@ async def _relay_until_gone(
             await started.follower.cancel()
             raise ClientGone
         await relay
+    except asyncio.CancelledError:
+        # This process is being stopped, and its connections with it.
+        await started.follower.cancel()
+        raise
     finally:
         relay.cancel()
         gone.cancel()
@@ -118,9 +122,11 @@ async def _stream(exchange: "_Exchange", started: Started) -> None:
 
 
 def _broken_off(first: Message, error: ProtocolError, following: int) -> Message:
-    """The last words of a stream that nobody continues; its first event told the response."""
+    """The last words of a stream that nobody continues. Its first event told the response; what was said since then
+    went to the client and is kept nowhere, so that items it left open stay open.
+    """
     begun = decode(next(frames_to_data(first.body)))["response"]
-    return failure(failed(begun, error), error, following)
+    return failure((), failed(begun, error), error, following)
 
 
 async def _single(exchange: "_Exchange", started: Started) -> None:

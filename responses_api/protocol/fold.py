@@ -17,21 +17,21 @@ def fold(events: Iterable[Json]) -> Json | None:
     Items without their `done` become `incomplete`; an `error` event makes the response failed. The events are
     left untouched.
     """
-    folding = _Folding()
+    folding = Folding()
     for event in events:
         folding.take(event)
     return folding.result()
 
 
-class _Item:
+class ItemSoFar:
     """One output item while its events arrive."""
 
     def __init__(self, item: Json) -> None:
         self.start = item
         self.final: Json | None = None
         self.arguments: list[str] = []
-        self.content: dict[int, _Part] = {}
-        self.summary: dict[int, _Part] = {}
+        self.content: dict[int, PartSoFar] = {}
+        self.summary: dict[int, PartSoFar] = {}
 
     def told(self) -> Json:
         """The item as far as it was told, `incomplete` unless it was finished."""
@@ -47,8 +47,13 @@ class _Item:
                 item[field] = [parts[index].told() for index in sorted(parts)]
         return item
 
+    @staticmethod
+    def open_parts(parts: "dict[int, PartSoFar]") -> "list[tuple[int, PartSoFar]]":
+        """Those of its `content` or `summary` parts that were not finished, by their index."""
+        return [(index, part) for index, part in sorted(parts.items()) if part.final is None]
 
-class _Part:
+
+class PartSoFar:
     """One content or summary part while its events arrive."""
 
     def __init__(self, part: Json) -> None:
@@ -59,6 +64,7 @@ class _Part:
         self.logprobs: list[Json] = []
 
     def told(self) -> Json:
+        """The part as far as it was told."""
         if self.final is not None:
             return self.final
         part = dict(self.start)
@@ -70,14 +76,17 @@ class _Part:
         return part
 
 
-class _Folding:
+class Folding:
+    """The state of a stream: take its events in order, then ask."""
+
     def __init__(self) -> None:
         self._response: Json | None = None
         self._ended = False
         self._error: Json | None = None
-        self._items: dict[int, _Item] = {}
+        self._items: dict[int, ItemSoFar] = {}
 
     def take(self, event: Json) -> None:
+        """Take in the next event."""
         kind = event["type"]
         handler = _HANDLERS.get(kind)
         if handler is not None:
@@ -86,7 +95,12 @@ class _Folding:
             self._response = event["response"]
             self._ended = kind in t.TERMINAL_TYPES
 
+    def open_items(self) -> list[tuple[int, ItemSoFar]]:
+        """The items that were announced and not finished, by their `output_index`."""
+        return [(index, item) for index, item in sorted(self._items.items()) if item.final is None]
+
     def result(self) -> Json | None:
+        """The response as far as it was told."""
         if self._response is None or self._ended:
             return self._response
         response = dict(self._response)
@@ -98,19 +112,19 @@ class _Folding:
         return response
 
     def item_added(self, event: Json) -> None:
-        self._items[event["output_index"]] = _Item(event["item"])
+        self._items[event["output_index"]] = ItemSoFar(event["item"])
 
     def item_done(self, event: Json) -> None:
-        item = self._items.setdefault(event["output_index"], _Item(event["item"]))
+        item = self._items.setdefault(event["output_index"], ItemSoFar(event["item"]))
         item.final = event["item"]
 
     def part_added(self, event: Json) -> None:
         parts, index = self._parts(event)
-        parts[index] = _Part(event["part"])
+        parts[index] = PartSoFar(event["part"])
 
     def part_done(self, event: Json) -> None:
         parts, index = self._parts(event)
-        parts.setdefault(index, _Part(event["part"])).final = event["part"]
+        parts.setdefault(index, PartSoFar(event["part"])).final = event["part"]
 
     def delta(self, event: Json) -> None:
         parts, index = self._parts(event)
@@ -138,7 +152,7 @@ class _Folding:
         payload = event["error"]
         self._error = {"code": payload["code"] or payload["type"], "message": payload["message"]}
 
-    def _parts(self, event: Json) -> tuple[dict[int, _Part], int]:
+    def _parts(self, event: Json) -> tuple[dict[int, PartSoFar], int]:
         """The parts that an event is about, and which of them; of an unknown item, nobody's parts."""
         item = self._items.get(event["output_index"])
         if "summary_index" in event:
@@ -146,20 +160,20 @@ class _Folding:
         return ({} if item is None else item.content), event["content_index"]
 
 
-_HANDLERS: dict[str, Callable[[_Folding, Any], None]] = {
-    t.OUTPUT_ITEM_ADDED: _Folding.item_added,
-    t.OUTPUT_ITEM_DONE: _Folding.item_done,
-    t.CONTENT_PART_ADDED: _Folding.part_added,
-    t.CONTENT_PART_DONE: _Folding.part_done,
-    t.OUTPUT_TEXT_DELTA: _Folding.delta,
-    t.REFUSAL_DELTA: _Folding.delta,
-    t.REASONING_DELTA: _Folding.delta,
-    t.REASONING_TEXT_DELTA: _Folding.delta,
-    t.OUTPUT_TEXT_ANNOTATION_ADDED: _Folding.annotation,
-    t.REASONING_SUMMARY_PART_ADDED: _Folding.part_added,
-    t.REASONING_SUMMARY_PART_DONE: _Folding.part_done,
-    t.REASONING_SUMMARY_TEXT_DELTA: _Folding.delta,
-    t.FUNCTION_CALL_ARGUMENTS_DELTA: _Folding.arguments_delta,
-    t.FUNCTION_CALL_ARGUMENTS_DONE: _Folding.arguments_done,
-    t.ERROR: _Folding.failed,
+_HANDLERS: dict[str, Callable[[Folding, Any], None]] = {
+    t.OUTPUT_ITEM_ADDED: Folding.item_added,
+    t.OUTPUT_ITEM_DONE: Folding.item_done,
+    t.CONTENT_PART_ADDED: Folding.part_added,
+    t.CONTENT_PART_DONE: Folding.part_done,
+    t.OUTPUT_TEXT_DELTA: Folding.delta,
+    t.REFUSAL_DELTA: Folding.delta,
+    t.REASONING_DELTA: Folding.delta,
+    t.REASONING_TEXT_DELTA: Folding.delta,
+    t.OUTPUT_TEXT_ANNOTATION_ADDED: Folding.annotation,
+    t.REASONING_SUMMARY_PART_ADDED: Folding.part_added,
+    t.REASONING_SUMMARY_PART_DONE: Folding.part_done,
+    t.REASONING_SUMMARY_TEXT_DELTA: Folding.delta,
+    t.FUNCTION_CALL_ARGUMENTS_DELTA: Folding.arguments_delta,
+    t.FUNCTION_CALL_ARGUMENTS_DONE: Folding.arguments_done,
+    t.ERROR: Folding.failed,
 }

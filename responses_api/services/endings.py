@@ -1,5 +1,9 @@
 """The last words of a response whose worker cannot say them any more."""
 
+from collections.abc import Iterable
+
+from collections.abc import Sequence
+
 from responses_api.eventlog.message import Kind, Message
 from responses_api.protocol import events
 from responses_api.protocol.errors import ProtocolError
@@ -12,9 +16,16 @@ def failed(so_far: Json, error: ProtocolError) -> Json:
     return {**so_far, "status": "failed", "error": error.snapshot_error(), "completed_at": None}
 
 
-def failure(final: Json, error: ProtocolError, next_sequence: int) -> Message:
-    """The last message of a stream that had begun: `error`, then `response.failed` with the snapshot `final`."""
-    told = (events.error(error.payload()), events.terminal(final))
+def failure(final: Json, error: ProtocolError, next_sequence: int, closing: Sequence[Json] = ()) -> Message:
+    """The last message of a stream that had begun: `error`, then `response.failed` with the snapshot `final`.
+
+    `closing` are the events, not numbered, that close what the stream left open.
+    """
+    return last_events([*closing, events.error(error.payload()), events.terminal(final)], next_sequence)
+
+
+def last_events(told: Sequence[Json], next_sequence: int) -> Message:
+    """The last message of a stream, of these events; they get their numbers here."""
     frames = [
         frame(event["type"], encode({**event, "sequence_number": next_sequence + place}))
         for place, event in enumerate(told)
