@@ -10,6 +10,7 @@ import os
 import socket
 import threading
 import uuid
+from collections import OrderedDict
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Final
@@ -20,7 +21,7 @@ from redis.exceptions import RedisError
 
 from responses_api.eventlog import bus, claims
 from responses_api.eventlog.connection import asyncio_client
-from responses_api.eventlog.publish import Publisher
+from responses_api.eventlog.publish import Publisher, missing_inboxes
 from responses_api.protocol.job import Job
 from workers.backends.client import UpstreamClient
 from workers.generation import Generation
@@ -30,6 +31,7 @@ from workers.writer import Writer
 log = structlog.get_logger(__name__)
 
 _START_SECONDS: Final = 30
+_MOST_REMEMBERED: Final = 10_000
 
 
 class Runtime:
@@ -40,6 +42,7 @@ class Runtime:
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._running: dict[str, Generation] = {}
+        self._cancelled: OrderedDict[str, None] = OrderedDict()
         self._housekeeping: list[asyncio.Task[None]] = []
         self._open = AsyncExitStack()
         threading.Thread(target=self._run_loop, name="generation loop", daemon=True).start()
@@ -100,6 +103,8 @@ class Runtime:
     async def _generate(self, job: Job) -> None:
         generation = Generation(job, self._upstream, self._publisher, self._writer)
         self._running[job.response_id] = generation
+        if job.response_id in self._cancelled:
+            asyncio.get_running_loop().call_soon(generation.cancel)
         try:
             await generation.run()
         finally:
@@ -109,6 +114,14 @@ class Runtime:
         generation = self._running.get(response_id)
         if generation is not None:
             generation.cancel()
+        else:
+            # Perhaps claimed by a thread of this process a moment ago; `_generate` asks.
+            self._cancelled[response_id] = None
+            while len(self._cancelled) > _MOST_REMEMBERED:
+                self._cancelled.popitem(last=False)
+
+    def _inboxes(self) -> set[str]:
+        return {generation.job.inbox for generation in self._running.values() if generation.job.inbox}
 
     def _lost_inbox(self, inbox: str) -> None:
         """A web process is gone: nobody listens to its live responses any more."""
@@ -124,6 +137,8 @@ class Runtime:
                 if not await claims.beat(self._client, self.worker):
                     self._abandon_all()
                     await claims.register(self._client, self.worker)
+                for inbox in await missing_inboxes(self._client, self._inboxes()):
+                    self._lost_inbox(inbox)
             except RedisError as error:
                 log.warning("the lease could not be renewed, trying again", error=type(error).__name__)
 

@@ -17,7 +17,7 @@ from responses_api.protocol.sse import encode
 
 log = structlog.get_logger(__name__)
 
-_EXPIRE_SECONDS: Final = 30
+_EXPIRE_SECONDS: Final = 15
 _HOUSEKEEPING_SECONDS: Final = 1.0
 _BLOCK_MILLISECONDS: Final = 2_000
 _RETRY_SECONDS: Final = 0.25

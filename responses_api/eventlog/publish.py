@@ -1,7 +1,7 @@
 """The worker's end of the log: everything pending in a turn of the loop leaves in one pipeline write."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -127,13 +127,26 @@ class Publisher:
         is_last = message.kind in LAST
         if address.journal and (address.keep_journal or not is_last):
             journal = names.journal(address.response_id)
-            pipeline.xadd(journal, {"m": raw}, maxlen=_JOURNAL_ENTRIES, approximate=True)
+            # Only the first message makes a journal: one that was removed meanwhile must not come back without an end.
+            pipeline.xadd(
+                journal, {"m": raw}, maxlen=_JOURNAL_ENTRIES, approximate=True, nomkstream=message.first > 0
+            )
             if is_last:
                 pipeline.expire(journal, settings.JOURNAL_SECONDS)
             elif message.first == 0:
                 pipeline.expire(journal, int(settings.RESPONSE_SECONDS + settings.JOURNAL_SECONDS))
         if is_last:
             release(pipeline, address.response_id, self._worker, keep_journal=address.keep_journal)
+
+
+async def missing_inboxes(client: "redis_asyncio.Redis", inboxes: Iterable[str]) -> list[str]:
+    """Those of the inboxes that are gone: nothing may be published for long, and their readers be gone all the same."""
+    asked = list(inboxes)
+    pipeline = client.pipeline(transaction=False)
+    for inbox in asked:
+        pipeline.exists(inbox)
+    replies = await pipeline.execute() if asked else []
+    return [inbox for inbox, is_there in zip(asked, replies, strict=True) if not is_there]
 
 
 def release(pipeline: Any, response_id: str, worker: str, *, keep_journal: bool) -> None:
