@@ -55,6 +55,13 @@ _PRIVATE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+# Any other 4xx (404 above all) says that our row is wrong: its address, its model's name.
+_FAULTS_OF_THE_REQUEST = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+)
+
 
 def from_status(
     status: int, headers: Mapping[str, str], body: bytes, *, secrets: Iterable[str] = ()
@@ -74,7 +81,7 @@ def from_status(
         )
     if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT):
         return _timed_out()
-    if 400 <= status < 500:
+    if status in _FAULTS_OF_THE_REQUEST:
         return _refused(message, secrets)
     return model_error(f"The model's backend answered with status {status}.")
 

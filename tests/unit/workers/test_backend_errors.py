@@ -20,7 +20,7 @@ def told(status: int, message: str = "", **headers: str) -> tuple[int, str, str 
     ("status", "expected"),
     [
         (400, (400, "invalid_request", "upstream_rejected")),
-        (404, (400, "invalid_request", "upstream_rejected")),
+        (404, (500, "model_error", "upstream_error")),
         (413, (400, "invalid_request", "upstream_rejected")),
         (422, (400, "invalid_request", "upstream_rejected")),
         (401, (500, "model_error", "upstream_error")),
