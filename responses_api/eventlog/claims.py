@@ -30,10 +30,13 @@ redis.call('SADD', KEYS[4], ARGV[3])
 return job
 """
 
+# A claim that expired was that of a reaper who could not end the response: the next one tries.
 _TAKE_OVER: Final = """
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then return false end
-redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
-return redis.call('GET', KEYS[1])
+local holder = redis.call('GET', KEYS[2])
+if holder and holder ~= ARGV[1] then return false end
+local job = redis.call('GET', KEYS[1])
+if job then redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3]) end
+return job
 """
 
 
@@ -132,16 +135,20 @@ def _take_over(client: Any, response_id: str, worker: str) -> list[Lost]:
     )
     if envelope:
         return [Lost(response_id, worker, envelope)]
-    if not client.exists(names.claim(response_id)):
-        # It had ended, or a reaper died over it and its claim expired: nothing is left to tell from.
+    if not client.exists(names.job(response_id)):
+        # It had ended, or expired: nothing is left to tell from.
         client.srem(names.running(worker), response_id)
     return []
 
 
-def give_up(lost: Lost, messages: list[tuple[str, bytes]], *, keep_journal: bool) -> None:
-    """Publish the end of a lost response (`messages`: inbox and stored message) and forget it."""
+def give_up(lost: Lost, last_words: bytes, *, inbox: str | None, keep_journal: bool) -> None:
+    """Publish the end of a lost response and forget it; a journal that stays gets its end, too."""
     pipeline = blocking_client().pipeline(transaction=False)
-    for inbox, raw in messages:
-        pipeline.xadd(inbox, {lost.response_id: raw}, nomkstream=True)
+    if inbox is not None:
+        pipeline.xadd(inbox, {lost.response_id: last_words}, nomkstream=True)
+    if keep_journal:
+        journal = names.journal(lost.response_id)
+        pipeline.xadd(journal, {"m": last_words}, nomkstream=True)
+        pipeline.expire(journal, settings.JOURNAL_SECONDS)
     release(pipeline, lost.response_id, lost.worker, keep_journal=keep_journal)
     pipeline.execute()

@@ -1,8 +1,6 @@
 """The last words of a response whose worker cannot say them any more."""
 
-from collections.abc import Iterable
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from responses_api.eventlog.message import Kind, Message
 from responses_api.protocol import events
@@ -16,7 +14,7 @@ def failed(so_far: Json, error: ProtocolError) -> Json:
     return {**so_far, "status": "failed", "error": error.snapshot_error(), "completed_at": None}
 
 
-def failure(final: Json, error: ProtocolError, next_sequence: int, closing: Sequence[Json] = ()) -> Message:
+def failure(closing: Iterable[Json], final: Json, error: ProtocolError, next_sequence: int) -> Message:
     """The last message of a stream that had begun: `error`, then `response.failed` with the snapshot `final`.
 
     `closing` are the events, not numbered, that close what the stream left open.

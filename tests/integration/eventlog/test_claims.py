@@ -97,7 +97,7 @@ def test_of_two_racing_reapers_one_gets_each_response(lost_worker: str) -> None:
         first, second = threads.map(take, range(2))
     assert sorted(lost.response_id for lost in (*first, *second)) == sorted(ids)
     for lost in (*first, *second):
-        claims.give_up(lost, [], keep_journal=False)
+        claims.give_up(lost, b"x", inbox=None, keep_journal=False)
     assert not VALKEY.exists(names.running(lost_worker), *map(names.job, ids), *map(names.claim, ids))
 
 
@@ -106,7 +106,7 @@ async def test_a_worker_that_was_given_up_finds_out(
 ) -> None:
     claims.claim([job], lost_worker)
     (lost,) = claims.take_lost()
-    claims.give_up(lost, [], keep_journal=False)
+    claims.give_up(lost, b"x", inbox=None, keep_journal=False)
     assert not await claims.beat(client, lost_worker)
 
 
@@ -116,6 +116,16 @@ async def test_a_worker_that_beats_again_before_the_second_round_of_reaping_find
     claims.claim([job], lost_worker)
     claims.take_lost()
     assert not await claims.beat(client, lost_worker)
+
+
+def test_what_a_reaper_could_not_end_is_handed_out_again_once_its_time_is_over(
+    lost_worker: str, job: str
+) -> None:
+    claims.claim([job], lost_worker)
+    assert len(claims.take_lost()) == 1
+    assert 0 < VALKEY.ttl(names.claim(job))
+    VALKEY.delete(names.claim(job))
+    assert len(claims.take_lost()) == 1
 
 
 def test_a_lost_worker_without_responses_is_forgotten(lost_worker: str) -> None:

@@ -172,3 +172,19 @@ async def test_after_the_end_only_a_kept_journal_remains_and_expires_soon(
     assert await client.smembers(names.running(worker)) == {stranger.encode()}
     assert len(await client.keys(f"*{stranger}*")) == 3
     await client.delete(names.running(worker), *await client.keys(f"*{stranger}*"))
+
+
+async def test_a_journal_that_was_removed_does_not_come_back_without_an_end(
+    client: Any, publisher: Publisher
+) -> None:
+    removed, kept = new_response(), new_response()
+    for response_id in (removed, kept):
+        publisher.publish(address(response_id, None, keep_journal=False), told(0))
+    await publisher.flushed()
+    await client.delete(names.journal(removed))
+    for response_id in (removed, kept):
+        publisher.publish(address(response_id, None, keep_journal=False), told(1))
+    await publisher.flushed()
+    assert not await client.exists(names.journal(removed))
+    assert [message.next for message in journal.read(kept)] == [1, 2]
+    await client.delete(names.journal(kept))
