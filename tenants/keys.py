@@ -39,12 +39,17 @@ _cache: dict[bytes, tuple[float, Principal | None]] = {}
 
 def issue_key(tenant: Tenant, *, name: str) -> str:
     """Make a key for `tenant` and return its text, which cannot be had again."""
+    return new_key(tenant, name=name)[1]
+
+
+def new_key(tenant: Tenant, *, name: str) -> tuple[ApiKey, str]:
+    """As `issue_key`: the stored key and its text."""
     text = PREFIX + secrets.token_urlsafe(32)
     with tenant_scope(tenant.id):
-        ApiKey.objects.create(
+        key = ApiKey.objects.create(
             tenant=tenant, name=name, digest=_digest(text), prefix=text[:7], last_four=text[-4:]
         )
-    return text
+    return key, text
 
 
 def revoke_key(key: ApiKey) -> None:

@@ -46,7 +46,14 @@ class Response(models.Model):
 
     class Meta:
         ordering = ("-id",)
-        indexes = (models.Index(fields=("tenant", "-id"), name="response_by_tenant"),)
+        indexes = (
+            models.Index(fields=("tenant", "-id"), name="response_by_tenant"),
+            models.Index(
+                fields=("tenant", "previous_id"),
+                condition=models.Q(previous_id__isnull=False),
+                name="response_by_previous",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.id

@@ -138,8 +138,10 @@ class CreateRequest:
 
     @staticmethod
     def from_plain(plain: Json) -> "CreateRequest":
-        """The inverse of `to_plain`, without a second validation; fields a newer sender added are ignored."""
-        return CreateRequest(**{name: plain[name] for name in _FIELDS})
+        """The inverse of `to_plain`, without a second validation. Fields that a newer sender added are ignored, those
+        that an older one did not know have their defaults: rows and jobs outlive a deployment.
+        """
+        return CreateRequest(**{name: plain[name] if name in plain else _DEFAULTS[name] for name in _FIELDS})
 
 
 _FIELDS = tuple(field.name for field in fields(CreateRequest))
@@ -217,3 +219,6 @@ def _reasoning(value: Json | None) -> Json | None:
     if value is None:
         return None
     return {"effort": value.get("effort"), "summary": value.get("summary")}
+
+
+_DEFAULTS = _fill({"model": ""}).to_plain()

@@ -91,7 +91,8 @@ async def _history(principal: Principal, request: CreateRequest) -> list[Json]:
         return await in_database(_load, principal, previous)
     except ProtocolError:
         if await find_running(principal.tenant_id, previous) is None:
-            raise
+            # It may have ended between the two looks; its row is there before its job is gone.
+            return await in_database(_load, principal, previous)
     raise invalid_request(
         f"The response '{previous}' is still in progress; wait until it has ended.",
         param="previous_response_id",

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from responses_api.models import Item, Response
 from responses_api.protocol.errors import ProtocolError, invalid_request, not_found
+from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
@@ -32,29 +33,37 @@ class Page:
 
 def retrieve(tenant_id: uuid.UUID, response_id: str) -> Json:
     """The response as it is now. Raises `ProtocolError` 404."""
-    with tenant_scope(tenant_id):
-        row = Response.objects.filter(id=response_id).first()
-        if row is not None:
-            return snapshots([row])[0]
+    stored = _stored(tenant_id, response_id)
+    if stored is not None:
+        return stored
     job = find_running_blocking(tenant_id, response_id)
-    if job is None:
+    if job is not None:
+        return running_snapshot(job)
+    # It may have ended between the two looks; its row is there before its job is gone.
+    stored = _stored(tenant_id, response_id)
+    if stored is None:
         raise missing(response_id)
-    return running_snapshot(job)
+    return stored
 
 
 def delete(tenant_id: uuid.UUID, response_id: str) -> Json:
     """Delete the response and its items for good. Raises `ProtocolError` 404, or 409 while it runs."""
-    with tenant_scope(tenant_id):
-        deleted, _ = Response.objects.filter(id=response_id).delete()
-    if not deleted:
+    if not _delete(tenant_id, response_id):
         if find_running_blocking(tenant_id, response_id) is not None:
             raise invalid_request(
                 f"The response '{response_id}' is still in progress; it can be deleted once it has ended.",
                 code="response_in_progress",
                 status=409,
             )
-        raise missing(response_id)
+        if not _delete(tenant_id, response_id):
+            raise missing(response_id)
     return {"id": response_id, "object": "response", "deleted": True}
+
+
+def _delete(tenant_id: uuid.UUID, response_id: str) -> bool:
+    with tenant_scope(tenant_id):
+        deleted, _ = Response.objects.filter(id=response_id).delete()
+    return bool(deleted)
 
 
 def list_responses(tenant_id: uuid.UUID, page: Page) -> Json:
@@ -66,10 +75,23 @@ def list_responses(tenant_id: uuid.UUID, page: Page) -> Json:
 
 def input_items(tenant_id: uuid.UUID, response_id: str, page: Page) -> Json:
     """The response's own new input items (not those of the chain before it). Raises `ProtocolError` 404."""
+    listed = _stored_input_items(tenant_id, response_id, page)
+    if listed is not None:
+        return listed
+    job = find_running_blocking(tenant_id, response_id)
+    if job is not None:
+        return _running_input_items(job, page)
+    listed = _stored_input_items(tenant_id, response_id, page)
+    if listed is None:
+        raise missing(response_id)
+    return listed
+
+
+def _stored_input_items(tenant_id: uuid.UUID, response_id: str, page: Page) -> Json | None:
     with tenant_scope(tenant_id):
-        items = Item.objects.filter(response_id=response_id, is_output=False)
         if not Response.objects.filter(id=response_id).exists():
-            return _running_input_items(tenant_id, response_id, page)
+            return None
+        items = Item.objects.filter(response_id=response_id, is_output=False)
         after = None
         if page.after is not None:
             after = items.filter(id=page.after).values_list("position", flat=True).first()
@@ -95,6 +117,12 @@ def missing(response_id: str) -> ProtocolError:
     return not_found(f"Response with id '{response_id}' not found.")
 
 
+def _stored(tenant_id: uuid.UUID, response_id: str) -> Json | None:
+    with tenant_scope(tenant_id):
+        row = Response.objects.filter(id=response_id).first()
+        return snapshots([row])[0] if row is not None else None
+
+
 def _snapshot(row: Response, output: list[Json]) -> Json:
     return snapshot(
         response_id=row.id,
@@ -117,10 +145,7 @@ def _window(rows: "QuerySet[Any]", page: Page, *, key: str, after: Any) -> tuple
     return found[: page.limit], len(found) > page.limit
 
 
-def _running_input_items(tenant_id: uuid.UUID, response_id: str, page: Page) -> Json:
-    job = find_running_blocking(tenant_id, response_id)
-    if job is None:
-        raise missing(response_id)
+def _running_input_items(job: Job, page: Page) -> Json:
     items = job.input_items if page.order == "asc" else job.input_items[::-1]
     if page.after is not None:
         places = [place for place, item in enumerate(items) if item["id"] == page.after]

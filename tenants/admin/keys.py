@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from tenants.admin.base import OperatorAdmin, show_time
-from tenants.keys import issue_key, revoke_key
+from tenants.keys import new_key, revoke_key
 from tenants.models import ApiKey
 
 _ISSUED: Final = "_antiphon_issued_key"
@@ -75,9 +75,8 @@ class ApiKeyAdmin(OperatorAdmin):
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         """Issue the key; `obj` becomes the row that was made."""
-        text = issue_key(obj.tenant, name=obj.name)
-        made = ApiKey.objects.filter(tenant=obj.tenant, prefix=text[:7], last_four=text[-4:])
-        obj.pk = made.order_by("-created_at").values_list("pk", flat=True)[0]
+        made, text = new_key(obj.tenant, name=obj.name)
+        obj.pk = made.pk
         obj.refresh_from_db()
         setattr(request, _ISSUED, text)
 
