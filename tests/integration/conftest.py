@@ -41,7 +41,7 @@ def django_db_setup(
     At the end the connections of all other threads are closed, so that it can be removed.
     """
     with django_db_blocker.unblock():
-        made = setup_databases(verbosity=0, interactive=False, aliases={"default"})
+        made = setup_databases(verbosity=0, interactive=False, aliases={"default": None})
     yield
     with django_db_blocker.unblock():
         with connection.cursor() as cursor:

@@ -66,7 +66,7 @@ def test_three_hundred_turns_cost_as_many_queries_as_three(friend_tenant: Tenant
     ids: list[str] = []
     outcomes = []
     for turn in range(300):
-        job = job_of(friend_tenant, str(turn), **({"previous_response_id": ids[-1]} if ids else {}))
+        job = job_of(friend_tenant, str(turn), previous_response_id=ids[-1] if ids else None)
         ids.append(job.response_id)
         outcomes.append(ended(job, said(f"answer {turn}")))
     assert finish(outcomes) == set(ids)
@@ -82,8 +82,8 @@ def test_three_hundred_turns_cost_as_many_queries_as_three(friend_tenant: Tenant
 def test_a_chain_with_a_hole_cannot_be_continued(hole: int, friend_tenant: Tenant) -> None:
     ids: list[str] = []
     for turn in range(4):
-        previous = {"previous_response_id": ids[-1]} if ids else {}
-        ids.append(stored(friend_tenant, str(turn), **previous)["id"])
+        previous = ids[-1] if ids else None
+        ids.append(stored(friend_tenant, str(turn), previous_response_id=previous)["id"])
     delete(friend_tenant.id, ids[hole])
     assert refusal(friend_tenant, ids[-1])["code"] == "previous_response_not_found"
     other = stored(friend_tenant)["id"]
