@@ -47,11 +47,6 @@ class ItemSoFar:
                 item[field] = [parts[index].told() for index in sorted(parts)]
         return item
 
-    @staticmethod
-    def open_parts(parts: "dict[int, PartSoFar]") -> "list[tuple[int, PartSoFar]]":
-        """Those of its `content` or `summary` parts that were not finished, by their index."""
-        return [(index, part) for index, part in sorted(parts.items()) if part.final is None]
-
 
 class PartSoFar:
     """One content or summary part while its events arrive."""
@@ -94,10 +89,6 @@ class Folding:
         elif kind in t.SNAPSHOT_TYPES:
             self._response = event["response"]
             self._ended = kind in t.TERMINAL_TYPES
-
-    def open_items(self) -> list[tuple[int, ItemSoFar]]:
-        """The items that were announced and not finished, by their `output_index`."""
-        return [(index, item) for index, item in sorted(self._items.items()) if item.final is None]
 
     def result(self) -> Json | None:
         """The response as far as it was told."""
