@@ -8,6 +8,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
 
+from config.logging import FORMATS, LEVELS
+from config.numbers import mistakes
+
 _VALKEY_SCHEMES: Final = frozenset({"redis", "rediss", "valkey", "unix"})
 
 
@@ -51,18 +54,26 @@ def check_valkey(**_: Any) -> list[CheckMessage]:
     ]
 
 
-def check_timings(**_: Any) -> list[CheckMessage]:
-    """antiphon.E003: times that must be above zero."""
-    names = ("LEASE_SECONDS", "QUEUE_SECONDS", "RESPONSE_SECONDS", "KEEP_ALIVE_SECONDS", "MAX_BODY_BYTES")
+def check_numbers(**_: Any) -> list[CheckMessage]:
+    """antiphon.E003: a variable that must be a number above zero."""
     return [
         Error(
-            f"ANTIPHON_{name} is {getattr(settings, name)}.",
-            hint="It must be above zero.",
-            id="antiphon.E003",
+            mistake, hint="Its default is used until it is right; README.md lists both.", id="antiphon.E003"
         )
-        for name in names
-        if getattr(settings, name) <= 0
+        for mistake in mistakes
     ]
+
+
+def check_logs(**_: Any) -> list[CheckMessage]:
+    """antiphon.E004: how much is logged, and how."""
+    messages: list[CheckMessage] = []
+    if settings.LOG_LEVEL not in LEVELS:
+        hint = f"Set it to one of {', '.join(LEVELS)}."
+        messages.append(Error(f"LOG_LEVEL is {settings.LOG_LEVEL}.", hint=hint, id="antiphon.E004"))
+    if settings.LOG_FORMAT not in FORMATS:
+        hint = f"Set it to one of {', '.join(FORMATS)}."
+        messages.append(Error(f"LOG_FORMAT is {settings.LOG_FORMAT}.", hint=hint, id="antiphon.E004"))
+    return messages
 
 
 def check_backends(databases: Any = None, **_: Any) -> list[CheckMessage]:
@@ -95,6 +106,6 @@ def check_backends(databases: Any = None, **_: Any) -> list[CheckMessage]:
 
 def register_all() -> None:
     """Register every check of this module."""
-    for check in (check_secret_key, check_database, check_valkey, check_timings):
+    for check in (check_secret_key, check_database, check_valkey, check_numbers, check_logs):
         register(check)
     register(check_backends, Tags.database)

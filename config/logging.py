@@ -7,11 +7,14 @@ import logging
 import logging.config
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import structlog
 from structlog.typing import Processor
+
+LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+FORMATS: Final = ("json", "console")
 
 
 def configure(options: Mapping[str, Any]) -> None:
@@ -47,7 +50,7 @@ def configure(options: Mapping[str, Any]) -> None:
     )
     root = logging.getLogger()
     root.handlers = [handler]
-    root.setLevel(options["level"])
+    root.setLevel(options["level"] if options["level"] in LEVELS else "INFO")
     for noisy in ("django.request", "daphne", "celery.worker.strategy", "celery.app.trace", "asyncio"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
 

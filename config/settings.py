@@ -11,6 +11,8 @@ from pathlib import Path
 import environ
 from django.urls import reverse_lazy
 
+from config.numbers import positive
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
@@ -126,21 +128,21 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_TOKEN": None,
 }
 
-MAX_BODY_BYTES = env.int("ANTIPHON_MAX_BODY_BYTES", default=64 * 1024 * 1024)
+MAX_BODY_BYTES = positive(env.int, "ANTIPHON_MAX_BODY_BYTES", 64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
-KEEP_ALIVE_SECONDS = env.float("ANTIPHON_KEEP_ALIVE_SECONDS", default=15.0)
-CACHE_SECONDS = env.float("ANTIPHON_CACHE_SECONDS", default=5.0)
-QUEUE_SECONDS = env.float("ANTIPHON_QUEUE_SECONDS", default=30.0)
-START_SECONDS = env.float("ANTIPHON_START_SECONDS", default=2.0)
-JOURNAL_SECONDS = env.int("ANTIPHON_JOURNAL_SECONDS", default=60)
+KEEP_ALIVE_SECONDS = positive(env.float, "ANTIPHON_KEEP_ALIVE_SECONDS", 15.0)
+CACHE_SECONDS = positive(env.float, "ANTIPHON_CACHE_SECONDS", 5.0)
+QUEUE_SECONDS = positive(env.float, "ANTIPHON_QUEUE_SECONDS", 30.0)
+START_SECONDS = positive(env.float, "ANTIPHON_START_SECONDS", 2.0)
+JOURNAL_SECONDS = positive(env.int, "ANTIPHON_JOURNAL_SECONDS", 60)
 
 # --- workers --------------------------------------------------------------------------------------
-LEASE_SECONDS = env.float("ANTIPHON_LEASE_SECONDS", default=8.0)
-RESPONSE_SECONDS = env.float("ANTIPHON_RESPONSE_SECONDS", default=1800.0)
+LEASE_SECONDS = positive(env.float, "ANTIPHON_LEASE_SECONDS", 8.0)
+RESPONSE_SECONDS = positive(env.float, "ANTIPHON_RESPONSE_SECONDS", 1800.0)
 
 # --- logs -----------------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
-LOG_FORMAT = env.str("LOG_FORMAT", default="json")
+LOG_FORMAT = env.str("LOG_FORMAT", default="json").lower()
 LOGGING_CONFIG = "config.logging.configure"
 LOGGING = {"level": LOG_LEVEL, "format": LOG_FORMAT}
 

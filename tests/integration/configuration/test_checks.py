@@ -1,9 +1,11 @@
 """`manage.py check`: each mistake has an id and says what would be right."""
 
+import environ
 import pytest
 from django.core.checks import CheckMessage, run_checks
 from pytest_django import Settings
 
+from config import numbers
 from responses_api.models import Backend, Route
 
 
@@ -41,12 +43,25 @@ def test_an_address_that_is_no_valkeys_is_refused(url: str, settings: Settings) 
     assert set(found()) == {"antiphon.E002"}
 
 
-@pytest.mark.parametrize("name", ["LEASE_SECONDS", "QUEUE_SECONDS", "RESPONSE_SECONDS", "MAX_BODY_BYTES"])
-def test_times_and_sizes_are_above_zero(name: str, settings: Settings) -> None:
-    setattr(settings, name, 0)
+@pytest.mark.parametrize("value", ["soon", "0", "-3", "inf", "nan"])
+def test_a_number_that_is_none_or_not_above_zero_is_named_and_its_default_used(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTIPHON_LEASE_SECONDS", value)
+    monkeypatch.setattr("config.numbers.mistakes", [])
+    monkeypatch.setattr("config.checks.mistakes", numbers.mistakes)
+    assert numbers.positive(environ.Env().float, "ANTIPHON_LEASE_SECONDS", 8.0) == 8.0
     messages = found()
     assert set(messages) == {"antiphon.E003"}
-    assert name in messages["antiphon.E003"].msg
+    assert "ANTIPHON_LEASE_SECONDS" in messages["antiphon.E003"].msg
+
+
+@pytest.mark.parametrize(("name", "value"), [("LOG_LEVEL", "LOUD"), ("LOG_FORMAT", "poem")])
+def test_an_unknown_way_to_log_is_told_with_the_known_ones(name: str, value: str, settings: Settings) -> None:
+    setattr(settings, name, value)
+    messages = found()
+    assert set(messages) == {"antiphon.E004"}
+    assert name in messages["antiphon.E004"].msg
 
 
 def test_no_backend_is_told_with_the_command_that_helps(database: None) -> None:

@@ -1,0 +1,24 @@
+"""Numbers from the environment: a mistake is kept for `manage.py check` instead of ending the import."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import environ
+
+Number = TypeVar("Number", int, float)
+
+mistakes: Final[list[str]] = []
+"""One sentence for each variable whose value was no number above zero; its default is used."""
+
+
+def positive(read: Callable[..., Number], name: str, default: Number) -> Number:
+    """The variable `name` by `read` (`env.int` or `env.float`); `default` where it is not set or wrong."""
+    try:
+        value = read(name, default=default)
+    except (ValueError, environ.ImproperlyConfigured):
+        mistakes.append(f"{name} is not a number.")
+        return default
+    if not 0 < value < float("inf"):
+        mistakes.append(f"{name} is {value}; it must be above zero.")
+        return default
+    return value
