@@ -24,10 +24,15 @@ from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
 
+_STOPPED: Final = server_error(
+    "The worker that generated this response was stopped.", code="worker_lost", status=500
+)
+
 
 class _Phase(Enum):
     RUNNING = auto()
     CANCELLED = auto()
+    STOPPED = auto()
     ABANDONED = auto()
     ENDING = auto()
 
@@ -56,6 +61,10 @@ class Generation:
     def cancel(self) -> None:
         """Nobody wants the response any more. One that is just being stored is finished all the same."""
         self._interrupt(_Phase.CANCELLED)
+
+    def stop(self) -> None:
+        """The worker ends and cannot wait: the response fails, and its client learns it now."""
+        self._interrupt(_Phase.STOPPED)
 
     def abandon(self) -> None:
         """Somebody else has ended the response: stop without another word."""
@@ -86,7 +95,7 @@ class Generation:
         except asyncio.CancelledError:
             assert self._task is not None
             self._task.uncancel()
-            return None
+            return _STOPPED if self._phase is _Phase.STOPPED else None
         except Exception:
             log.exception("generation failed")
             return server_error("The server failed to generate the response.")

@@ -42,6 +42,7 @@ class Runtime:
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._running: dict[str, Generation] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._cancelled: OrderedDict[str, None] = OrderedDict()
         self._housekeeping: list[asyncio.Task[None]] = []
         self._open = AsyncExitStack()
@@ -60,7 +61,7 @@ class Runtime:
             self._await(self._generate_all(jobs))
 
     def close(self) -> None:
-        """Stop in order, after Celery has waited for its tasks: tell what is pending, take the name off the list."""
+        """Stop in order: end what still runs, tell what is pending, take the name off the list."""
         self._await(self._shut_down())
         claims.unregister(self.worker)
 
@@ -98,7 +99,11 @@ class Runtime:
 
     async def _generate_all(self, jobs: list[Job]) -> None:
         tasks = [asyncio.create_task(self._generate(job)) for job in jobs]
-        await asyncio.gather(*tasks)
+        self._tasks.update(tasks)
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            self._tasks.difference_update(tasks)
 
     async def _generate(self, job: Job) -> None:
         generation = Generation(job, self._upstream, self._publisher, self._writer)
@@ -149,6 +154,10 @@ class Runtime:
             generation.abandon()
 
     async def _shut_down(self) -> None:
+        # Celery has waited for its tasks, unless it was told twice to stop: then some still run.
+        for generation in list(self._running.values()):
+            generation.stop()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for task in self._housekeeping:
             task.cancel()
         await self._publisher.close()

@@ -30,18 +30,22 @@ class Writer:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._is_closed = False
         self._waiting: queue.SimpleQueue[_Entry | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
     async def write(self, outcome: Outcome) -> bool:
         """Store `outcome`; False where somebody else had ended it. Raises the database's error when it stays away."""
+        if self._is_closed:
+            raise RuntimeError("the writer is closed; nothing can be stored any more")
         stored: asyncio.Future[bool] = self._loop.create_future()
         self._waiting.put((outcome, stored))
         return await stored
 
     def close(self) -> None:
         """Store what waits, then end the thread."""
+        self._is_closed = True
         self._waiting.put(None)
         self._thread.join()
 
