@@ -5,7 +5,9 @@ no other thread may use pytest-django's `db` instead. `friend` and `stranger` ar
 the first and assert that the second sees nothing of it.
 """
 
+import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,6 +16,8 @@ from django.test.utils import setup_databases, teardown_databases
 from pytest_django.plugin import DjangoDbBlocker
 
 from config.asgi import application
+from responses_api.eventlog import bus, names
+from responses_api.eventlog.connection import asyncio_client
 from responses_api.models import Backend, Route
 from responses_api.services import routing
 from tenants.keys import issue_key
@@ -90,7 +94,16 @@ def running_worker(server: AsgiServer) -> Iterator[None]:
         patch.setenv("TEST_UPSTREAM_KEY", UPSTREAM_KEY)
         process_runtime().wait_until_started()
         yield
+        # What a failed test left running would hold the worker's threads until its upstream's time is over.
+        asyncio.run(_cancel_all(process_runtime().worker))
         process_runtime().close()
+
+
+async def _cancel_all(worker: str) -> None:
+    async with asyncio_client() as client:
+        running: Any = client.smembers(names.running(worker))
+        for response_id in await running:
+            await bus.cancel(client, response_id.decode())
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,9 @@ def calls_of(response: Json) -> list[Json]:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_tool_loop_by_id(stream: bool, friend: Client, stranger: Client, upstream: ScriptedUpstream) -> None:
+def test_a_tool_loop_by_id(
+    stream: bool, friend: Client, stranger: Client, upstream: ScriptedUpstream
+) -> None:
     def create(**body: object) -> Json:
         if stream:
             return checked_stream(friend.read_stream(tools=[WEATHER], **body), friend)
