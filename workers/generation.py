@@ -108,11 +108,12 @@ class Generation:
         try:
             async with aclosing(self._upstream.stream(self.job)) as answer:
                 async for parts in answer:
+                    is_first = not self._is_told
                     self._start_telling()
                     for part in parts:
                         self._emitter.feed(part)
                     self._tell()
-                    await self._publisher.give_way()
+                    await self._publisher.keep_up(at_once=is_first)
         finally:
             timer.cancel()
 

@@ -61,12 +61,14 @@ class Publisher:
         self._bytes += len(message.body)
         self._wake.set()
 
-    async def give_way(self) -> None:
-        """For producers, between messages: lets an idle writer begin at once, waits for one that lags behind."""
-        if self._bytes > _BACKLOG_BYTES:
+    async def keep_up(self, *, at_once: bool = False) -> None:
+        """For producers, between messages: wait for a writer that lags behind.
+
+        With `at_once` also for one that was idle, so that a message leaves before the next is made: the first events of
+        a stream gain by it. Under load the writer is busy, and nobody waits.
+        """
+        if self._bytes > _BACKLOG_BYTES or (at_once and not self._is_writing):
             await self.flushed()
-        elif self._pending and not self._is_writing:
-            await asyncio.sleep(0)
 
     async def flushed(self) -> None:
         """Wait until everything taken so far is written."""
