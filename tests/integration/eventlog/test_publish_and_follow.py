@@ -44,7 +44,7 @@ async def test_a_follower_gets_everything_in_order_and_only_its_own(
     for number in range(200):
         for response_id in ids:
             publisher.publish(address(response_id, inbox.name), told(number))
-        await publisher.give_way()
+        await publisher.keep_up(at_once=True)
     for response_id in ids:
         publisher.publish(address(response_id, inbox.name), told(200, kind=Kind.END))
     for messages in await asyncio.gather(*listening):
