@@ -74,7 +74,7 @@ async def test_a_beating_worker_loses_nothing(client: "redis_asyncio.Redis", wor
     assert await claims.beat(client, worker)
     assert claims.take_lost() == []
     claims.unregister(worker)
-    assert not await client.sismember(names.WORKERS, worker) 
+    assert not await client.sismember(names.WORKERS, worker)
 
 
 def test_a_lost_workers_responses_are_handed_out_once(lost_worker: str, job: str) -> None:

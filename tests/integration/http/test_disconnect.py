@@ -96,7 +96,8 @@ def test_one_client_that_leaves_does_not_disturb_the_others(
 def test_leaving_what_is_not_stored_leaves_nothing(friend: Client, upstream: ScriptedUpstream) -> None:
     upstream.reply(body=BEGUN, end="hang")
     exchange = friend.stream(input="Hello", store=False)
-    response_id = exchange.read_event("response.output_text.delta") and exchange.events[0]["response"]["id"]
+    exchange.read_event("response.output_text.delta")
+    response_id = exchange.events[0]["response"]["id"]
     leave(exchange)
     upstream.wait_request().wait_closed(CLOSED_SECONDS)
     assert_unknown_to(friend, response_id)
