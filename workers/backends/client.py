@@ -119,12 +119,22 @@ class _Call:
         assert self._watch is not None, "read before connect"
         # The time that our caller takes between two reads is not the backend's.
         self._watch.expect(self._by(self._spec.idle_timeout) if self._size else self._first_byte_by)
-        chunk = await self._content().readany()
+        chunk = await self._next_bytes()
         self._watch.relax()
         self._size += len(chunk)
         if self._size > _ANSWER_LIMIT:
             raise model_error("The backend's answer is too long.")
         return chunk
+
+    async def _next_bytes(self) -> bytes:
+        content = self._content()
+        try:
+            return await content.readany()
+        except (aiohttp.ClientError, OSError):
+            # The connection was lost right behind its last bytes. They were said; the next read tells of the loss.
+            if not content._buffer:
+                raise
+            return content._read_nowait(-1)
 
     async def read_to_end(self) -> None:
         """Take what follows the answer, so that the connection can serve again; not worth waiting for."""
