@@ -31,7 +31,9 @@ class Response(models.Model):
         "tenants.Tenant", on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
     )
     key_id = models.UUIDField("key", help_text="The API key that asked.")
-    previous_id = models.CharField("previous response", max_length=64, db_collation="C", null=True, blank=True)
+    previous_id = models.CharField(
+        "previous response", max_length=64, db_collation="C", null=True, blank=True
+    )
     status = models.CharField(max_length=16, choices=STATUSES)
     model = models.CharField(max_length=200)
     backend = models.CharField(max_length=64, blank=True)
