@@ -14,8 +14,9 @@ from responses_api.protocol import events
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode
+from responses_api.protocol.wording import safe_text
 from workers.backends.parts import ReasoningDelta, RefusalDelta, SummaryDelta, TextDelta
-from workers.backends.text import GrowingText, safe_text
+from workers.backends.text import GrowingText
 
 Place = tuple[str, int, int]
 """Item id, output index, index of the part in its list."""

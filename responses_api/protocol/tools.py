@@ -21,6 +21,7 @@ from responses_api.protocol.validation import (
     choose_by_type,
     unsupported,
 )
+from responses_api.protocol.wording import quoted
 
 _Mode = Literal["auto", "required", "none"]
 
@@ -125,7 +126,7 @@ def check_tool_choice(choice: str | Json, tools: list[Json]) -> None:
     wanted = choice["tools"] if choice["type"] == "allowed_tools" else [choice]
     for tool in wanted:
         if _key(tool) not in known:
-            name = tool["name"] if tool["type"] == "function" else tool["type"]
+            name = quoted(tool["name"] if tool["type"] == "function" else tool["type"])
             raise _impossible(f"'tool_choice' names '{name}', which is not among the request's 'tools'.")
 
 

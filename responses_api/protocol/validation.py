@@ -12,6 +12,7 @@ from pydantic import Discriminator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.wording import quoted
 
 TAG = "~"
 STRING = "~string"
@@ -127,7 +128,7 @@ def to_protocol_error(failure: ValidationError) -> ProtocolError:
     path = path_of(first["loc"])
     at = context.get("at")
     if at is not None:
-        path = f"{path}.{at}" if path else at
+        path = _below(path, at)
     code, predicate = _sentence(first, context)
     return invalid_request(f"'{path}' {predicate}.", param=path, code=code)
 
@@ -136,11 +137,16 @@ def path_of(location: tuple[int | str, ...]) -> str:
     """`("input", "~list", 2, "~message", "content")` as `input[2].content`."""
     path = ""
     for step in location:
-        if isinstance(step, int):
-            path += f"[{step}]"
-        elif not step.startswith(TAG):
-            path += f".{step}" if path else step
+        if isinstance(step, int) or not step.startswith(TAG):
+            path = _below(path, step)
     return path
+
+
+def _below(path: str, step: int | str) -> str:
+    """The path of an entry or a field. A key may be the client's own choice: it is quoted."""
+    if isinstance(step, int):
+        return f"{path}[{step}]"
+    return f"{path}.{quoted(step)}" if path else quoted(step)
 
 
 def _sentence(error: ErrorDetails, context: dict[str, Any]) -> tuple[str, str]:
@@ -182,7 +188,7 @@ def _blame(body: Any) -> None:
         if reason:
             raise invalid_request(f"'{path}' {reason}.", param=path or None, code=_WRONG_VALUE)
         if isinstance(value, list):
-            pending.extend((f"{path}[{index}]", entry) for index, entry in reversed(list(enumerate(value))))
+            pending.extend((_below(path, index), entry) for index, entry in reversed(list(enumerate(value))))
         elif isinstance(value, dict):
             for key, entry in reversed(value.items()):
                 key_reason = _uncarriable(key)
@@ -190,7 +196,7 @@ def _blame(body: Any) -> None:
                     owner = f"'{path}'" if path else "the body"
                     message = f"A key of {owner} {key_reason}."
                     raise invalid_request(message, param=path or None, code=_WRONG_VALUE)
-                pending.append((f"{path}.{key}" if path else key, entry))
+                pending.append((_below(path, key), entry))
 
 
 def _uncarriable(value: Any) -> str | None:

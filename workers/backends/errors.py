@@ -23,10 +23,12 @@ from responses_api.protocol.errors import (
     server_error,
     too_many_requests,
 )
+from responses_api.protocol.wording import safe_text
 
 _OVERLOADED = 529
 """Not in any standard; several model vendors answer it when they have no capacity."""
 
+_STATUS_DIGITS = 3
 _MESSAGE_LIMIT = 300
 _SCANNED_LIMIT = 2_000
 
@@ -125,11 +127,11 @@ _REFUSAL_NAMES = {"invalid_request_error", "invalid_request", "context_length_ex
 
 
 def safe_message(text: str, secrets: Iterable[str] = ()) -> str:
-    """An upstream's words without addresses and credentials, at most 300 characters, on one line."""
-    text = " ".join(text[:_SCANNED_LIMIT].split())
+    """An upstream's words, fit to be stored, without addresses and credentials, at most 300 characters, on one line."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[removed]")
+    text = " ".join(safe_text(text[:_SCANNED_LIMIT]).split())
     text = _PRIVATE.sub("[removed]", text)
     return text if len(text) <= _MESSAGE_LIMIT else text[: _MESSAGE_LIMIT - 1] + "…"
 
@@ -167,7 +169,7 @@ def _timed_out() -> ProtocolError:
 def _status_in(obj: dict[str, Any]) -> int | None:
     for field in ("status", "code", "status_code", "http_code"):
         value = obj.get(field)
-        if isinstance(value, str) and value.isdecimal():
+        if isinstance(value, str) and len(value) == _STATUS_DIGITS and value.isdecimal():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
             return value
@@ -175,18 +177,34 @@ def _status_in(obj: dict[str, Any]) -> int | None:
 
 
 def _message_in(body: bytes) -> str:
-    """The message in an error body, in the places where servers put it; "" when there is none."""
+    """The message in an error body, in the places where servers put it; "" when there is none.
+
+    Only a string in one of these places was written to be read. Whatever else a body holds may name hosts and
+    routes, or repeat what other people asked.
+    """
     try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        # Half a JSON body, HTML, plain text: shown to nobody, but an overflow may be recognised in it.
+        value = _load(body)
+    except ValueError:
         return ""
     if isinstance(value, list) and value:
         value = value[0]
-    for field in ("error", "message", "detail"):
-        if isinstance(value, dict) and value.get(field):
-            value = value[field]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) if value else ""
+    if not isinstance(value, dict):
+        return ""
+    error = value.get("error")
+    inner = error.get("message") if isinstance(error, dict) else error
+    told = (inner, value.get("message"), value.get("detail"))
+    return next((text for text in told if isinstance(text, str) and text), "")
+
+
+def _load(body: bytes) -> Any:
+    """JSON with escaped lone surrogates in it, too; ValueError for what is not JSON."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        try:
+            return json.loads(body)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -201,7 +219,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         return seconds
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)

@@ -1,23 +1,13 @@
-"""Text from an upstream, made safe to carry: no NUL (jsonb cannot hold it) and no lone surrogates (UTF-8
-cannot).
+"""Text that an upstream tells in pieces, made safe to carry (see `protocol.wording`).
 
-Both become U+FFFD. A surrogate pair that was cut between two deltas is put together again.
+A surrogate pair that was cut between two deltas is put together again.
 """
 
 import orjson
 
-REPLACEMENT = "\ufffd"
+from responses_api.protocol.wording import REPLACEMENT, safe_text
+
 NOTHING = b'""'
-
-
-def safe_text(text: str) -> str:
-    """The text as it can be stored and sent; surrogate pairs in it become the character they mean."""
-    text = text.replace("\x00", REPLACEMENT)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 class GrowingText:
@@ -44,6 +34,11 @@ class GrowingText:
             encoded = orjson.dumps(piece)
         self._pieces.append(piece)
         return encoded
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether half of a surrogate pair waits for the other half."""
+        return bool(self._pending)
 
     def flush(self) -> bytes:
         """The half of a surrogate pair that waited in vain, as a JSON string; call it before reading the

@@ -200,6 +200,30 @@ def test_what_cannot_be_stored_is_refused_by_path(fields: Json, param: str | Non
     assert refuse(**fields).param == param
 
 
+LONG = "k" * 10_000
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"metadata": {"a\nb": 1}}, "metadata.a\ufffdb"),
+        ({"ignored": {LONG: "\0"}}, f"ignored.{LONG[:63]}…"),
+        ({LONG: ["\0"]}, f"{LONG[:63]}…[0]"),
+        ({"ignored": {"\u202e": {"\r": "\0"}}}, "ignored.\ufffd.\ufffd"),
+        ({"tools": [FUNCTION | {"parameters": {LONG: 2**70}}]}, f"tools[0].parameters.{LONG[:63]}…"),
+    ],
+)
+def test_keys_of_the_clients_own_choice_are_quoted_in_a_path(fields: Json, param: str) -> None:
+    error = refuse(**fields)
+    assert error.param == param
+    assert f"'{param}'" in error.message
+
+
+def test_a_choice_of_an_unknown_tool_quotes_its_name() -> None:
+    error = refuse(tools=[FUNCTION], tool_choice={"type": "function", "name": LONG})
+    assert f"'{LONG[:63]}…'" in error.message
+
+
 def test_the_words_for_a_nul_are_not_a_nul() -> None:
     parse_create({"model": "m", "input": "\\u0000"})
 

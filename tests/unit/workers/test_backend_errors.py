@@ -70,6 +70,7 @@ def test_the_text_does_not_override_the_status() -> None:
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "-3"}, None),
         ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "Mon, 01 Jan 2035 00:00:00 +" + "9" * 20}, None),
         ({}, None),
     ],
 )
@@ -119,6 +120,21 @@ def test_known_secrets_are_cut_out_whatever_they_look_like() -> None:
     assert "is odd" in error.message
 
 
+def test_a_known_secret_is_cut_out_where_the_words_are_cut() -> None:
+    error = from_status(
+        400, {}, b'{"message":"' + b" " * 1_990 + b'the hunter2hunter2"}', secrets=["hunter2hunter2"]
+    )
+    assert "hunter" not in error.message
+
+
+@pytest.mark.parametrize("message", ["bad \\u0000 value", "bad \\ud83d value", "bad \\udc00\\u0000 value"])
+def test_words_that_cannot_be_stored_are_mended(message: str) -> None:
+    error = from_status(400, {}, f'{{"error":{{"message":"{message}"}}}}'.encode())
+    assert "\ufffd" in error.message
+    assert "\0" not in error.message
+    assert orjson.loads(orjson.dumps(error.to_plain()))["message"] == error.message
+
+
 def test_long_words_are_cut_short() -> None:
     assert len(safe_message("word " * 1_000)) == 300
 
@@ -138,7 +154,21 @@ def test_the_message_is_found_where_servers_put_it(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"<html>nginx secret page</html>", b'{"error":', b"null", b"[]", b"\xff"]
+    "body",
+    [
+        b"",
+        b"<html>nginx secret page</html>",
+        b'{"error":',
+        b"null",
+        b"[]",
+        b"\xff",
+        b"[" * 100_000,
+        b'"routed to prod-gpu-7"',
+        b'{"trace":"user asked: how","inner":{"route":"prod-gpu-7"}}',
+        b'{"error":{"route":"prod-gpu-7"},"message":{"route":"prod-gpu-7"}}',
+        b'{"detail":[{"input":"what the user asked","loc":["body","messages"]}]}',
+        b'["routed to prod-gpu-7"]',
+    ],
 )
 def test_a_body_that_says_nothing_is_not_shown(body: bytes) -> None:
     error = from_status(400, {}, body)
@@ -154,6 +184,7 @@ def test_a_body_that_says_nothing_is_not_shown(body: bytes) -> None:
         ({"message": "slow down", "code": "429"}, (429, "too_many_requests", "rate_limit_exceeded")),
         ({"type": "rate_limit_exceeded"}, (429, "too_many_requests", "rate_limit_exceeded")),
         ({"type": "overloaded_error"}, (503, "server_error", "overloaded")),
+        ({"code": "9" * 5_000}, (500, "model_error", "upstream_error")),
         ({"code": 503}, (503, "server_error", "overloaded")),
         (
             {"code": 400, "message": "maximum context length is 10"},

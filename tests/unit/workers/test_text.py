@@ -4,7 +4,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workers.backends.text import GrowingText, safe_text
+from responses_api.protocol.wording import safe_text
+from workers.backends.text import GrowingText
 
 PIECES = st.lists(st.text(st.sampled_from("aé🌍\0\ud83d\ude00\udcaf"), max_size=4), max_size=6)
 
