@@ -105,7 +105,8 @@ def from_stream_error(obj: Any) -> ProtocolError:
     """An error object inside an answer that began well. Its own status decides where it has one."""
     if not isinstance(obj, dict):
         return model_error("The model's backend reported an error.")
-    names = {str(obj.get(field) or "").lower() for field in ("code", "type", "status")}
+    told = (obj.get(field) for field in ("code", "type", "status"))
+    names = {name.lower() for name in told if isinstance(name, str)}
     status = _status_in(obj)
     message = obj.get("message")
     if status == HTTPStatus.TOO_MANY_REQUESTS or (status is None and names & _LIMIT_NAMES):

@@ -62,7 +62,7 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """Token counts as far as the upstream told them; each report replaces the one before."""
+    """Token counts as far as the upstream told them, from 0 to 2**53; each report replaces the one before."""
 
     input_tokens: int
     output_tokens: int

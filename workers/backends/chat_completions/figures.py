@@ -1,23 +1,30 @@
-"""The numbers in a Chat Completions answer: token usage and log probabilities."""
+"""The numbers in a Chat Completions answer: token usage and log probabilities.
 
+JSON has numbers that nothing behind us can carry (`NaN` and `Infinity` as some servers write them, counts beyond 64
+bits): those were not told.
+"""
+
+import math
 from typing import Any
 
 from responses_api.protocol.plain import Json
+from responses_api.protocol.wording import safe_text
 from workers.backends.parts import UsageReport
-from workers.backends.text import safe_text
+
+_MOST_TOKENS = 2**53
+_IMPOSSIBLE = -9999.0
 
 
 def read_usage(usage: Json) -> UsageReport:
-    """The counts under this format's names; what is missing or null counts 0."""
+    """The counts under this format's names; what is missing or makes no sense counts 0."""
     cached = _count(_detail(usage, "prompt_tokens_details", "cached_tokens"))
-    total = usage.get("total_tokens")
     return UsageReport(
         input_tokens=_count(usage.get("prompt_tokens")),
         output_tokens=_count(usage.get("completion_tokens")),
         # DeepSeek's own name for the same figure.
         cached_tokens=cached or _count(usage.get("prompt_cache_hit_tokens")),
         reasoning_tokens=_count(_detail(usage, "completion_tokens_details", "reasoning_tokens")),
-        total_tokens=_count(total) if total else None,
+        total_tokens=_count(usage.get("total_tokens")) or None,
     )
 
 
@@ -29,7 +36,7 @@ def read_logprobs(logprobs: Any) -> tuple[Json, ...]:
     return tuple(
         {
             **_token(token),
-            "top_logprobs": [_token(top) for top in token.get("top_logprobs") or () if _valid(top)],
+            "top_logprobs": [_token(top) for top in _list(token.get("top_logprobs")) if _valid(top)],
         }
         for token in tokens
         if _valid(token)
@@ -41,6 +48,7 @@ def _valid(token: Any) -> bool:
         isinstance(token, dict)
         and isinstance(token.get("token"), str)
         and isinstance(token.get("logprob"), int | float)
+        and -math.inf <= token["logprob"] <= math.inf
     )
 
 
@@ -48,8 +56,22 @@ def _token(token: Json) -> Json:
     text = safe_text(token["token"])
     octets = token.get("bytes")
     # Left out by some servers and null for tokens that are no text of their own.
-    octets = octets if isinstance(octets, list) else list(text.encode())
-    return {"token": text, "logprob": token["logprob"], "bytes": octets}
+    if not isinstance(octets, list) or not all(_is_octet(octet) for octet in octets):
+        octets = list(text.encode())
+    return {"token": text, "logprob": _clamped(token["logprob"]), "bytes": octets}
+
+
+def _is_octet(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= 255
+
+
+def _clamped(logprob: float) -> float:
+    """A token that could not come has minus infinity for a logarithm; the format's own word for it is -9999."""
+    return float(max(_IMPOSSIBLE, min(logprob, -_IMPOSSIBLE)))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _detail(usage: Json, group: str, name: str) -> Any:
@@ -58,4 +80,7 @@ def _detail(usage: Json, group: str, name: str) -> Any:
 
 
 def _count(value: Any) -> int:
-    return max(int(value), 0) if isinstance(value, int | float) else 0
+    """A count of tokens; 0 for what is none: too large to be carried, broken, negative, no number at all."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_TOKENS:
+        return 0
+    return int(value) if value == int(value) else 0

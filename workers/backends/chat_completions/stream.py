@@ -140,7 +140,8 @@ class ChatStream:
         if error:
             self._fail(from_stream_error(error))
             return
-        for choice in chunk.get("choices") or ():
+        choices = chunk.get("choices")
+        for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and not choice.get("index"):
                 self._read_choice(choice, field, parts)
         usage = chunk.get("usage")
@@ -175,10 +176,18 @@ class ChatStream:
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal:
             parts.append(RefusalDelta(_REFUSAL, refusal))
-        if message.get("tool_calls"):
-            parts += self._calls.read(message["tool_calls"])
-        if message.get("function_call"):
-            parts += self._calls.read_legacy(message["function_call"])
+        if message.get("tool_calls") or message.get("function_call"):
+            self._read_calls(message, parts)
+
+    def _read_calls(self, message: Json, parts: list[Part]) -> None:
+        try:
+            parts += self._calls.read(message.get("tool_calls"))
+            parts += self._calls.read_legacy(message.get("function_call"))
+        except RecursionError:
+            # Arguments that came as an object, deeper than they can be written down.
+            self._fail(
+                model_error("The model made a function call with arguments that are nested too deeply.")
+            )
 
     def _read_reason(self, reason: str) -> None:
         if reason in _FAILURES:
@@ -196,7 +205,10 @@ def _parse(text: str) -> Json:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = json.loads(text)
+        try:
+            value = json.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return cast(Json, value)
