@@ -6,8 +6,8 @@ reasoning item is open, while any number of calls may be; the snapshot of the te
 events told.
 """
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
 
 from responses_api.protocol import event_types, events, ids
 from responses_api.protocol.errors import ProtocolError, model_error
@@ -15,6 +15,7 @@ from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.plain import Json
 from responses_api.protocol.response import usage as usage_of
 from responses_api.protocol.sse import encode, frame
+from responses_api.protocol.wording import safe_text
 from workers.backends.parts import (
     CallDelta,
     Part,
@@ -26,7 +27,7 @@ from workers.backends.parts import (
     UsageReport,
 )
 from workers.backends.text import NOTHING
-from workers.items import Call, Item, PartKind, Spoken, SpokenPart, is_whole_object, part_kinds
+from workers.items import Call, Item, PartKind, Spoken, SpokenPart, part_kinds
 
 _SpokenDelta = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta
 
@@ -35,12 +36,22 @@ _MAX_CALL_ID = 64
 _NO_ARGUMENTS = "{}"
 
 
+class Admission(Protocol):
+    """Which calls may be told. `called` are the names of those that were, in order. Both raise `ProtocolError`."""
+
+    def admit(self, name: str, called: Sequence[str]) -> None:
+        """Judge a call before any event shows it."""
+
+    def check_finished(self, called: Sequence[str]) -> None:
+        """Judge the calls of an answer that was not cut short."""
+
+
 class Emitter:
     """The events of one response, as SSE frames, and the snapshot they add up to.
 
     `base` is the snapshot before anything was said; `new_id` makes item ids and missing call ids; `clock`
-    tells unix seconds. `admit_call` sees the name of a call before any event shows it and may raise
-    `ProtocolError`.
+    tells unix seconds; `admission` judges the calls. `pad` makes padding (ASCII, without need of an escape) for a delta
+    event of so many bytes; without it deltas are not padded.
 
     `start`, `feed` …, then one of `finish`, `fail`, `cancel` fixes `response`; `terminal` afterwards makes
     the last event, so that it can be sent after the response was stored. `drain` gives the frames in between.
@@ -54,12 +65,16 @@ class Emitter:
         new_id: ids.IdFactory,
         clock: Callable[[], int],
         dialect: Dialect = "open",
-        admit_call: Callable[[str], None] | None = None,
+        admission: Admission | None = None,
+        pad: Callable[[int], str] | None = None,
     ) -> None:
         self._base = {**base, "status": "in_progress", "output": []}
         self._new_id = new_id
         self._clock = clock
-        self._admit_call = admit_call
+        self._admission = admission
+        self._pad = pad
+        # Decided once, not once a token.
+        self._delta = self._numbered if pad is None else self._padded
         self._kinds = part_kinds(dialect)
         self._feeders: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(self._kinds, self._feed_spoken),
@@ -74,6 +89,7 @@ class Emitter:
         self._part: SpokenPart | None = None
         self._calls: dict[Hashable, Call] = {}
         self._call_ids: set[str] = set()
+        self._called: list[str] = []
         self._usage: Json | None = None
         self._stop: Stop | None = None
         self._final: Json | None = None
@@ -122,17 +138,20 @@ class Emitter:
     def finish(self) -> None:
         """Close everything: completed, or incomplete when the upstream stopped short.
 
-        A call that ended without a name fails the response instead (see `error`).
+        A call without a name, one that may not be, or one that had to be and is not, fails the response instead (see
+        `error`).
         """
         if not self._may_end():
             return
         reason = _CUT_SHORT.get(self._stop.reason) if self._stop else None
         try:
             self._announce_late_calls(cut_short=reason is not None)
+            if reason is None and self._admission is not None:
+                self._admission.check_finished(self._called)
         except ProtocolError as error:
             self.fail(error)
             return
-        self._close_open("completed", last="incomplete" if reason else "completed")
+        self._close_open(_state_at_a_cut if reason else _state_at_the_end)
         if reason:
             self._end("incomplete", incomplete_details={"reason": reason})
         else:
@@ -146,7 +165,7 @@ class Emitter:
         if not self._may_end():
             return
         self._error = error
-        self._close_open("incomplete", last="incomplete")
+        self._close_open(_state_when_broken_off)
         self._tell(events.error(error.payload()))
         self._end("failed", error=error.snapshot_error())
 
@@ -154,7 +173,7 @@ class Emitter:
         """Close what is open as incomplete and end as cancelled, which is no error."""
         if not self._may_end():
             return
-        self._close_open("incomplete", last="incomplete")
+        self._close_open(_state_when_broken_off)
         self._end("cancelled")
 
     def terminal(self) -> bytes:
@@ -193,7 +212,7 @@ class Emitter:
         if logprobs:
             part.logprobs.extend(logprobs)
         if added != NOTHING:
-            self._frames.append(self._numbered(part.delta_type, part.delta(added, logprobs)))
+            self._frames.append(self._delta(part.delta_type, part.delta(added, logprobs)))
 
     def _open_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
         item = self._spoken
@@ -214,7 +233,7 @@ class Emitter:
             return
         rest = part.text.flush()
         if rest != NOTHING:
-            self._frames.append(self._numbered(part.delta_type, part.delta(rest)))
+            self._frames.append(self._delta(part.delta_type, part.delta(rest)))
         self._tell(part.kind.done(*part.place, str(part.text), **part.extra()))
         self._tell(part.kind.closed(*part.place, part.shape()))
 
@@ -234,12 +253,14 @@ class Emitter:
             self._announce(call)
 
     def _announce(self, call: Call) -> None:
-        if self._admit_call is not None:
-            self._admit_call(call.name)
+        call.call_id, call.name = safe_text(call.call_id), safe_text(call.name)
+        if self._admission is not None:
+            self._admission.admit(call.name, self._called)
         # A second call under an id that is taken could never be answered: it gets its own.
         if not call.call_id or len(call.call_id) > _MAX_CALL_ID or call.call_id in self._call_ids:
             call.call_id = self._new_id("call")
         self._call_ids.add(call.call_id)
+        self._called.append(call.name)
         call.settle(self._new_id(ids.FUNCTION_CALL), len(self._items))
         self._open_item(call)
         held, call.held = "".join(call.held), []
@@ -255,7 +276,7 @@ class Emitter:
     def _tell_arguments(self, call: Call, added: bytes) -> None:
         if added != NOTHING:
             body = call.delta_head + added + b"}"
-            self._frames.append(self._numbered(event_types.FUNCTION_CALL_ARGUMENTS_DELTA, body))
+            self._frames.append(self._delta(event_types.FUNCTION_CALL_ARGUMENTS_DELTA, body))
 
     def _announce_late_calls(self, *, cut_short: bool) -> None:
         """Calls whose id never came get one; without a name there is no call, which only a cut excuses."""
@@ -274,7 +295,7 @@ class Emitter:
         if self._spoken is not None:
             self._close(self._spoken, "completed")
         for call in self._items:
-            if type(call) is Call and call.done is None and is_whole_object(str(call.arguments)):
+            if type(call) is Call and call.done is None and call.is_whole():
                 self._close(call, "completed")
         self._items.append(item)
         self._tell(events.output_item_added(item.index, item.shape("in_progress")))
@@ -295,10 +316,10 @@ class Emitter:
             self._tell_arguments(call, call.arguments.push(_NO_ARGUMENTS))
         self._tell(events.function_call_arguments_done(call.id, call.index, str(call.arguments)))
 
-    def _close_open(self, status: str, *, last: str) -> None:
+    def _close_open(self, state: Callable[[Item], str]) -> None:
         for item in self._items:
             if item.done is None:
-                self._close(item, last if item is self._items[-1] else status)
+                self._close(item, state(item))
 
     # ------------------------------------------------------------------ the rest
 
@@ -317,8 +338,33 @@ class Emitter:
     def _tell(self, event: Json) -> None:
         self._frames.append(self._numbered(event["type"], encode(event)))
 
+    def _padded(self, event_type: str, body: bytes) -> bytes:
+        """Frame a delta with padding, where its schema has a place for it."""
+        if self._pad is not None and event_type in event_types.PADDED_TYPES:
+            body = b'%b,"obfuscation":"%b"}' % (body[:-1], self._pad(len(body)).encode())
+        return self._numbered(event_type, body)
+
     def _numbered(self, event_type: str, body: bytes) -> bytes:
         """Frame an event, a JSON object, under the next number. The only place that counts."""
         number = self._next
         self._next = number + 1
         return frame(event_type, b'%b,"sequence_number":%d}' % (body[:-1], number))
+
+
+def _state_at_the_end(item: Item) -> str:
+    """An answer that came to its own end is complete. Models do write arguments that are no JSON: those are told as
+    they are, for the caller to answer.
+    """
+    return "completed"
+
+
+def _state_at_a_cut(item: Item) -> str:
+    """Clients run completed calls, so one that was cut must not be among them; one that is whole was not cut. Calls
+    grow side by side: several may be cut, with whole ones after them.
+    """
+    return "completed" if isinstance(item, Call) and item.is_whole() else "incomplete"
+
+
+def _state_when_broken_off(item: Item) -> str:
+    """Nobody can tell what would have followed."""
+    return "incomplete"

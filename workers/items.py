@@ -14,7 +14,6 @@ from responses_api.protocol import events
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode
-from responses_api.protocol.wording import safe_text
 from workers.backends.parts import ReasoningDelta, RefusalDelta, SummaryDelta, TextDelta
 from workers.backends.text import GrowingText
 
@@ -165,8 +164,6 @@ class Call:
         """Take a place in the output; id and name are fixed from here on."""
         self.id = id
         self.index = index
-        self.call_id = safe_text(self.call_id)
-        self.name = safe_text(self.name)
         event = encode(events.function_call_arguments_delta(id, index, ""))
         self.delta_head = event.removesuffix(b'""}')
 
@@ -175,6 +172,10 @@ class Call:
         if self.done is not None and not arguments.strip():
             return True
         return arguments[0] == "{" and str(self.arguments) == arguments and is_whole_object(arguments)
+
+    def is_whole(self) -> bool:
+        """Whether the arguments are one JSON object: nothing is missing."""
+        return not self.arguments.is_torn and is_whole_object(str(self.arguments))
 
     def shape(self, status: str) -> Json:
         """The item as events and snapshots show it."""

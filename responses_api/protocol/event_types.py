@@ -41,5 +41,16 @@ TERMINAL_TYPES = frozenset({COMPLETED, FAILED, INCOMPLETE})
 SNAPSHOT_TYPES = TERMINAL_TYPES | {CREATED, QUEUED, IN_PROGRESS}
 """The events that carry a whole response."""
 
+PADDED_TYPES = frozenset(
+    {
+        OUTPUT_TEXT_DELTA,
+        REASONING_DELTA,
+        REASONING_TEXT_DELTA,
+        REASONING_SUMMARY_TEXT_DELTA,
+        FUNCTION_CALL_ARGUMENTS_DELTA,
+    }
+)
+"""The deltas whose schema has `obfuscation`; that of a refusal has not."""
+
 REASONING_DELTA_TYPES: dict[Dialect, str] = {"open": REASONING_DELTA, "openai": REASONING_TEXT_DELTA}
 REASONING_DONE_TYPES: dict[Dialect, str] = {"open": REASONING_DONE, "openai": REASONING_TEXT_DONE}

@@ -199,6 +199,18 @@ def test_an_incomplete_item_must_be_the_last() -> None:
     assert rules(check_events(events)) == {"S8"}
 
 
+def test_calls_that_were_cut_may_be_several_and_not_the_last() -> None:
+    events = deepcopy(GOOD["everything"])
+    for held in (
+        *(event["item"] for event in events if event["type"] == t.OUTPUT_ITEM_DONE),
+        *events[-1]["response"]["output"],
+    ):
+        held["status"] = "incomplete" if held["id"] == "fc_1" else "completed"
+    events[-1]["type"] = t.INCOMPLETE
+    events[-1]["response"] |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    assert check_events(events) == []
+
+
 def test_any_stream_cut_short_is_caught() -> None:
     for stream in GOOD.values():
         for end in range(len(stream)):

@@ -5,7 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from responses_api.protocol.admission import CallAdmission, call_admission
 from responses_api.protocol.errors import ProtocolError, model_error, server_error
+from responses_api.protocol.plain import Json
+from responses_api.protocol.request import parse_create
 from tests.unit.workers.told import ENDED_AT, final, kinds, new_emitter, of_kind, read_back, tell
 from workers.backends.parts import (
     CallDelta,
@@ -18,6 +21,7 @@ from workers.backends.parts import (
     UsageReport,
 )
 from workers.emitter import Emitter
+from workers.items import is_whole_object
 
 MESSAGE_EVENTS = [
     "output_item.added",
@@ -35,6 +39,14 @@ def text(value: str) -> TextDelta:
 
 def call(key: int, call_id: str | None, name: str | None, arguments: str = "") -> CallDelta:
     return CallDelta(key, call_id, name, arguments)
+
+
+LOOK: Json = {"type": "function", "name": "look"}
+LAUNCH: Json = {"type": "function", "name": "launch"}
+
+
+def admission(**fields: object) -> CallAdmission:
+    return call_admission(parse_create({"model": "m", "input": "hi", "tools": [LOOK, LAUNCH], **fields}))
 
 
 def fail(emitter: Emitter) -> None:
@@ -258,16 +270,104 @@ def test_arguments_after_the_end_of_a_call_fail_the_response() -> None:
 
 
 def test_a_call_that_is_not_admitted_appears_in_no_event() -> None:
-    def admit(name: str) -> None:
-        if name != "look":
-            raise model_error(f"The model called '{name}', which is not allowed.", code="tool_not_allowed")
-
-    events = tell([call(0, "c_1", "look", "{}"), call(1, "c_2", "launch", "{}")], admit_call=admit)
+    rules = admission(tool_choice=LOOK)
+    events = tell([call(0, "c_1", "look", "{}"), call(1, "c_2", "launch", "{}")], admission=rules)
     assert final(events)["error"]["code"] == "tool_not_allowed"
     assert [item["name"] for item in final(events)["output"]] == ["look"]
     assert not any("c_2" in orjson.dumps(event).decode() for event in events)
-    late = tell([call(0, None, "launch", "{}"), Stop("tool_calls")], admit_call=admit)
+    late = tell([call(0, None, "launch", "{}"), Stop("tool_calls")], admission=rules)
     assert final(late)["error"]["code"] == "tool_not_allowed"
+    assert final(late)["output"] == []
+
+
+def test_calls_beside_and_beyond_what_is_allowed_appear_in_no_event() -> None:
+    parts = [call(0, "c_1", "look", "{}"), call(1, "c_2", "look", "{}"), call(2, "c_3", "look", "{}")]
+    for fields, told in (({"parallel_tool_calls": False}, 1), ({"max_tool_calls": 2}, 2), ({}, 3)):
+        events = tell(parts, admission=admission(**fields))
+        response = final(events)
+        assert [item["call_id"] for item in response["output"]] == ["c_1", "c_2", "c_3"][:told]
+        assert (response["error"] or {}).get("code") == (None if told == 3 else "tool_not_allowed")
+        assert (b'"c_3"' in orjson.dumps(events)) == (told == 3)
+
+
+def test_a_demanded_call_that_was_not_made_fails_the_response() -> None:
+    rules = admission(tool_choice="required")
+    events = tell([text("No need."), Stop("stop")], admission=rules)
+    assert kinds(events)[-2:] == ["error", "failed"]
+    assert final(events)["error"]["code"] == "tool_call_missing"
+    late = tell([call(0, None, "look", "{}"), Stop("tool_calls")], admission=rules)
+    assert final(late)["status"] == "completed"
+
+
+@pytest.mark.parametrize("stop", [Stop("length"), Stop("content_filter")])
+def test_a_demanded_call_may_be_missing_where_the_answer_was_cut_short(stop: Stop) -> None:
+    events = tell([text("Let me"), stop], admission=admission(tool_choice="required"))
+    assert final(events)["status"] == "incomplete"
+
+
+# ---------------------------------------------------------------- calls that were cut short
+
+
+def told_calls(*arguments: str, stop: Stop) -> list[tuple[str, str]]:
+    """The arguments and the state of calls that grew side by side until the answer stopped."""
+    heads = [call(key, f"c_{key}", "look") for key in range(len(arguments))]
+    bodies = [call(key, None, None, told) for key, told in enumerate(arguments)]
+    output = final(tell([*heads, *bodies, stop]))["output"]
+    return [(item["arguments"], item["status"]) for item in output]
+
+
+def test_a_call_that_was_cut_is_never_completed_and_one_that_is_whole_is() -> None:
+    cut = Stop("length")
+    assert told_calls('{"x":[1,', "{}", stop=cut) == [('{"x":[1,', "incomplete"), ("{}", "completed")]
+    assert told_calls("{}", '{"x"', stop=cut) == [("{}", "completed"), ('{"x"', "incomplete")]
+    assert told_calls('{"a', "", stop=cut) == [('{"a', "incomplete"), ("", "incomplete")]
+    assert told_calls('{"a":1}', stop=cut) == [('{"a":1}', "completed")]
+    assert told_calls("{}\ud83d", stop=cut) == [("{}\ufffd", "incomplete")]
+
+
+def test_text_after_a_call_that_was_cut_is_incomplete_too() -> None:
+    events = tell([call(0, "c_1", "look", '{"a'), text("so"), Stop("length")])
+    assert [item["status"] for item in final(events)["output"]] == ["incomplete", "incomplete"]
+
+
+def test_arguments_that_are_no_json_stay_as_the_model_ended_them() -> None:
+    assert told_calls('{"x":[1,', "{}", stop=Stop("tool_calls")) == [
+        ('{"x":[1,', "completed"),
+        ("{}", "completed"),
+    ]
+
+
+# ---------------------------------------------------------------- padding
+
+
+def padded(dialect: str = "open") -> list[Json]:
+    parts: list[Part] = [
+        SummaryDelta(0, "short"),
+        ReasoningDelta("r", "hm"),
+        text("yes\ud83d"),
+        RefusalDelta("refusal", "no"),
+        call(0, "c_1", "look", '{"a":1}'),
+    ]
+    return tell(parts, dialect=dialect, check=dialect == "open", pad=lambda size: f"{size}".ljust(8, "-"))
+
+
+@pytest.mark.parametrize("dialect", ["open", "openai"])
+def test_every_delta_is_padded_by_its_size_where_its_schema_has_a_place(dialect: str) -> None:
+    events = padded(dialect)
+    for event in events:
+        has_place = event["type"].endswith(".delta") and event["type"] != "response.refusal.delta"
+        assert ("obfuscation" in event) == has_place
+        if has_place:
+            del event["sequence_number"]
+            padding = event.pop("obfuscation")
+            assert padding == f"{len(orjson.dumps(event))}".ljust(8, "-")
+    assert sum(event["type"].endswith(".delta") for event in events) == 6
+
+
+def test_padding_changes_nothing_else() -> None:
+    plain = [{**event, "obfuscation": ""} for event in tell([text("a"), text("b"), Stop("stop")])]
+    with_padding = tell([text("a"), text("b"), Stop("stop")], pad=lambda size: "xyz")
+    assert [{**event, "obfuscation": ""} for event in with_padding] == plain
 
 
 # ---------------------------------------------------------------- the end
@@ -455,4 +555,10 @@ STOPS = st.sampled_from(
 @given(st.lists(ANY_PART, max_size=14), STOPS, ENDS)
 def test_no_order_of_parts_breaks_the_rules(parts: list[Part], stop: list[Part], end: object) -> None:
     assert callable(end)
-    tell([*parts, *stop], end)
+    events = tell([*parts, *stop], end)
+    if final(events)["status"] == "incomplete":
+        assert all(
+            item["status"] == ("completed" if is_whole_object(item["arguments"]) else "incomplete")
+            for item in final(events)["output"]
+            if item["type"] == "function_call"
+        )

@@ -48,6 +48,7 @@ def _valid(token: Any) -> bool:
         isinstance(token, dict)
         and isinstance(token.get("token"), str)
         and isinstance(token.get("logprob"), int | float)
+        and not isinstance(token["logprob"], bool)
         and -math.inf <= token["logprob"] <= math.inf
     )
 
@@ -67,7 +68,7 @@ def _is_octet(value: Any) -> bool:
 
 def _clamped(logprob: float) -> float:
     """A token that could not come has minus infinity for a logarithm; the format's own word for it is -9999."""
-    return float(max(_IMPOSSIBLE, min(logprob, -_IMPOSSIBLE)))
+    return max(_IMPOSSIBLE, min(logprob, -_IMPOSSIBLE))
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,0 +1,107 @@
+"""What a request allows its response to call, and what it demands."""
+
+from typing import Any
+
+import pytest
+
+from responses_api.protocol.admission import CallAdmission, call_admission
+from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.plain import Json
+from responses_api.protocol.request import CreateRequest, parse_create
+
+LAUNCH: Json = {"type": "function", "name": "launch"}
+SAFE: Json = {"type": "function", "name": "safe"}
+
+
+def rules(**fields: Any) -> CallAdmission:
+    request = parse_create({"model": "m", "input": "hi", "tools": [LAUNCH, SAFE], **fields})
+    # As a worker gets it: through a job.
+    return call_admission(CreateRequest.from_plain(request.to_plain()))
+
+
+def allowed(*names: str, mode: str | None = None) -> Json:
+    tools = [{"type": "function", "name": name} for name in names]
+    return {"type": "allowed_tools", "tools": tools, "mode": mode}
+
+
+def refusal(admission: CallAdmission, *names: str) -> ProtocolError:
+    """Why the last of these calls is refused; those before it are admitted."""
+    *before, last = names
+    for place, name in enumerate(before):
+        admission.admit(name, before[:place])
+    with pytest.raises(ProtocolError) as refused:
+        admission.admit(last, before)
+    error = refused.value
+    assert (error.status, error.type, error.code) == (500, "model_error", "tool_not_allowed")
+    assert f"'{last}'" in error.message
+    return error
+
+
+@pytest.mark.parametrize(
+    "choice", [None, "auto", "required", allowed("launch", "safe"), allowed("launch"), LAUNCH]
+)
+def test_what_the_choice_leaves_may_be_called_in_any_number(choice: object) -> None:
+    admission = rules(tool_choice=choice)
+    admission.admit("launch", [])
+    admission.admit("launch", ["launch"] * 200)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    ["none", SAFE, allowed("safe"), allowed("safe", mode="required"), allowed("launch", mode="none")],
+)
+def test_what_the_choice_leaves_out_may_not_be_called(choice: object) -> None:
+    assert "tool_choice" in refusal(rules(tool_choice=choice), "launch").message
+
+
+@pytest.mark.parametrize("fields", [{}, {"tool_choice": "required"}, {"tool_choice": SAFE}, {"tools": []}])
+def test_what_is_not_among_the_tools_may_not_be_called(fields: Json) -> None:
+    assert "'tools'" in refusal(rules(**fields), "not_in_request").message
+
+
+def test_a_vendors_tool_is_no_function() -> None:
+    vendor = {"type": "acme:search", "name": "safe"}
+    refusal(rules(tools=[vendor]), "safe")
+    chosen = rules(tools=[vendor, LAUNCH], tool_choice={"type": "acme:search"})
+    refusal(chosen, "launch")
+    chosen.check_finished([])
+
+
+def test_a_second_call_needs_parallel_calls() -> None:
+    error = refusal(rules(parallel_tool_calls=False), "launch", "safe")
+    assert "parallel calls were switched off" in error.message
+
+
+def test_the_call_beyond_the_limit_is_refused() -> None:
+    error = refusal(rules(max_tool_calls=2), "launch", "safe", "launch")
+    assert "'max_tool_calls' allows: 2" in error.message
+
+
+def test_a_refusal_quotes_a_name_of_any_length() -> None:
+    with pytest.raises(ProtocolError) as refused:
+        rules().admit("x" * 10_000, [])
+    assert f"'{'x' * 63}…'" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("choice", "wanted"),
+    [
+        ("required", "one of the functions"),
+        (SAFE, "'safe'"),
+        (allowed("safe", mode="required"), "'safe'"),
+        (allowed("safe", "launch", mode="required"), "one of the functions"),
+    ],
+)
+def test_a_demanded_call_must_have_been_made(choice: object, wanted: str) -> None:
+    admission = rules(tool_choice=choice)
+    admission.check_finished(["safe"])
+    with pytest.raises(ProtocolError) as refused:
+        admission.check_finished([])
+    error = refused.value
+    assert (error.status, error.type, error.code) == (500, "model_error", "tool_call_missing")
+    assert wanted in error.message
+
+
+@pytest.mark.parametrize("choice", [None, "auto", "none", allowed("safe"), allowed("safe", mode="none")])
+def test_no_call_is_demanded_otherwise(choice: object) -> None:
+    rules(tool_choice=choice).check_finished([])
