@@ -27,7 +27,17 @@ from workers.backends.parts import (
     UsageReport,
 )
 from workers.backends.text import NOTHING
-from workers.items import Call, Item, PartKind, Spoken, SpokenPart, part_kinds
+from workers.items import (
+    Call,
+    Item,
+    PartKind,
+    Spoken,
+    SpokenPart,
+    part_kinds,
+    state_at_a_cut,
+    state_at_the_end,
+    state_when_broken_off,
+)
 
 _SpokenDelta = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta
 
@@ -151,7 +161,7 @@ class Emitter:
         except ProtocolError as error:
             self.fail(error)
             return
-        self._close_open(_state_at_a_cut if reason else _state_at_the_end)
+        self._close_open(state_at_a_cut if reason else state_at_the_end)
         if reason:
             self._end("incomplete", incomplete_details={"reason": reason})
         else:
@@ -165,7 +175,7 @@ class Emitter:
         if not self._may_end():
             return
         self._error = error
-        self._close_open(_state_when_broken_off)
+        self._close_open(state_when_broken_off)
         self._tell(events.error(error.payload()))
         self._end("failed", error=error.snapshot_error())
 
@@ -173,7 +183,7 @@ class Emitter:
         """Close what is open as incomplete and end as cancelled, which is no error."""
         if not self._may_end():
             return
-        self._close_open(_state_when_broken_off)
+        self._close_open(state_when_broken_off)
         self._end("cancelled")
 
     def terminal(self) -> bytes:
@@ -349,22 +359,3 @@ class Emitter:
         number = self._next
         self._next = number + 1
         return frame(event_type, b'%b,"sequence_number":%d}' % (body[:-1], number))
-
-
-def _state_at_the_end(item: Item) -> str:
-    """An answer that came to its own end is complete. Models do write arguments that are no JSON: those are told as
-    they are, for the caller to answer.
-    """
-    return "completed"
-
-
-def _state_at_a_cut(item: Item) -> str:
-    """Clients run completed calls, so one that was cut must not be among them; one that is whole was not cut. Calls
-    grow side by side: several may be cut, with whole ones after them.
-    """
-    return "completed" if isinstance(item, Call) and item.is_whole() else "incomplete"
-
-
-def _state_when_broken_off(item: Item) -> str:
-    """Nobody can tell what would have followed."""
-    return "incomplete"

@@ -192,6 +192,25 @@ class Call:
 Item = Spoken | Call
 
 
+def state_at_the_end(item: Item) -> str:
+    """An answer that came to its own end is complete. Models do write arguments that are no JSON: those are told as
+    they are, for the caller to answer.
+    """
+    return "completed"
+
+
+def state_at_a_cut(item: Item) -> str:
+    """Clients run completed calls, so one that was cut must not be among them; one that is whole was not cut. Calls
+    grow side by side: several may be cut, with whole ones after them.
+    """
+    return "completed" if isinstance(item, Call) and item.is_whole() else "incomplete"
+
+
+def state_when_broken_off(item: Item) -> str:
+    """Nobody can tell what would have followed."""
+    return "incomplete"
+
+
 def is_whole_object(text: str) -> bool:
     """Whether the text is one JSON object from end to end, so that nothing but space can follow."""
     if not text.startswith("{") or not text.endswith("}"):

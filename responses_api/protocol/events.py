@@ -7,40 +7,9 @@ Specification: "Streaming"; the `Response…StreamingEvent` schemas.
 from collections.abc import Sequence
 
 from responses_api.protocol import event_types as t
-from responses_api.protocol.event_types import TERMINAL_TYPES, Dialect
-from responses_api.protocol.fold import fold
+from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.fold import fold as fold
 from responses_api.protocol.plain import Json
-
-__all__ = [
-    "TERMINAL_TYPES",
-    "Dialect",
-    "completed",
-    "content_part_added",
-    "content_part_done",
-    "created",
-    "error",
-    "failed",
-    "fold",
-    "function_call_arguments_delta",
-    "function_call_arguments_done",
-    "in_progress",
-    "incomplete",
-    "output_item_added",
-    "output_item_done",
-    "output_text_annotation_added",
-    "output_text_delta",
-    "output_text_done",
-    "queued",
-    "reasoning_delta",
-    "reasoning_done",
-    "reasoning_summary_part_added",
-    "reasoning_summary_part_done",
-    "reasoning_summary_text_delta",
-    "reasoning_summary_text_done",
-    "refusal_delta",
-    "refusal_done",
-    "terminal",
-]
 
 _TERMINAL_BY_STATUS = {
     "completed": t.COMPLETED,
@@ -56,29 +25,9 @@ def created(response: Json) -> Json:
     return {"type": t.CREATED, "response": response}
 
 
-def queued(response: Json) -> Json:
-    """The response waits for a worker."""
-    return {"type": t.QUEUED, "response": response}
-
-
 def in_progress(response: Json) -> Json:
     """The response is being generated."""
     return {"type": t.IN_PROGRESS, "response": response}
-
-
-def completed(response: Json) -> Json:
-    """Terminal: everything was said."""
-    return {"type": t.COMPLETED, "response": response}
-
-
-def failed(response: Json) -> Json:
-    """Terminal: the response's `error` says why."""
-    return {"type": t.FAILED, "response": response}
-
-
-def incomplete(response: Json) -> Json:
-    """Terminal: the response was cut short; `incomplete_details` says why, or its status is `cancelled`."""
-    return {"type": t.INCOMPLETE, "response": response}
 
 
 def terminal(response: Json) -> Json:
@@ -87,7 +36,7 @@ def terminal(response: Json) -> Json:
 
 
 def error(payload: Json) -> Json:
-    """A failure inside a stream, always followed by `failed`. The payload is `ProtocolError.payload()`."""
+    """A failure inside a stream, always followed by `response.failed`. The payload is `ProtocolError.payload()`."""
     return {"type": t.ERROR, "error": payload}
 
 
@@ -117,12 +66,11 @@ def output_text_delta(
     content_index: int,
     delta: str,
     logprobs: Sequence[Json] = (),
-    obfuscation: str | None = None,
 ) -> Json:
-    """More text. `logprobs` is always there, because some clients require it; `obfuscation` is padding."""
+    """More text. `logprobs` is always there, because some clients require it."""
     event = _of_content(t.OUTPUT_TEXT_DELTA, item_id, output_index, content_index, "delta", delta)
     event["logprobs"] = list(logprobs)
-    return _padded(event, obfuscation)
+    return event
 
 
 def output_text_done(
@@ -131,17 +79,6 @@ def output_text_done(
     """The whole text of a part."""
     event = _of_content(t.OUTPUT_TEXT_DONE, item_id, output_index, content_index, "text", text)
     event["logprobs"] = list(logprobs)
-    return event
-
-
-def output_text_annotation_added(
-    item_id: str, output_index: int, content_index: int, annotation_index: int, annotation: Json
-) -> Json:
-    """A citation on a text part."""
-    event = _of_content(
-        t.OUTPUT_TEXT_ANNOTATION_ADDED, item_id, output_index, content_index, "annotation", annotation
-    )
-    event["annotation_index"] = annotation_index
     return event
 
 
@@ -161,11 +98,10 @@ def reasoning_delta(
     content_index: int,
     delta: str,
     dialect: Dialect = "open",
-    obfuscation: str | None = None,
 ) -> Json:
     """More raw reasoning, named as the dialect names it."""
     name = t.REASONING_DELTA_TYPES[dialect]
-    return _padded(_of_content(name, item_id, output_index, content_index, "delta", delta), obfuscation)
+    return _of_content(name, item_id, output_index, content_index, "delta", delta)
 
 
 def reasoning_done(
@@ -185,12 +121,10 @@ def reasoning_summary_part_done(item_id: str, output_index: int, summary_index: 
     return _of_summary(t.REASONING_SUMMARY_PART_DONE, item_id, output_index, summary_index, "part", part)
 
 
-def reasoning_summary_text_delta(
-    item_id: str, output_index: int, summary_index: int, delta: str, obfuscation: str | None = None
-) -> Json:
+def reasoning_summary_text_delta(item_id: str, output_index: int, summary_index: int, delta: str) -> Json:
     """More summary text."""
     name = t.REASONING_SUMMARY_TEXT_DELTA
-    return _padded(_of_summary(name, item_id, output_index, summary_index, "delta", delta), obfuscation)
+    return _of_summary(name, item_id, output_index, summary_index, "delta", delta)
 
 
 def reasoning_summary_text_done(item_id: str, output_index: int, summary_index: int, text: str) -> Json:
@@ -198,17 +132,14 @@ def reasoning_summary_text_done(item_id: str, output_index: int, summary_index: 
     return _of_summary(t.REASONING_SUMMARY_TEXT_DONE, item_id, output_index, summary_index, "text", text)
 
 
-def function_call_arguments_delta(
-    item_id: str, output_index: int, delta: str, obfuscation: str | None = None
-) -> Json:
+def function_call_arguments_delta(item_id: str, output_index: int, delta: str) -> Json:
     """More of a call's arguments, a fragment of JSON text."""
-    event: Json = {
+    return {
         "type": t.FUNCTION_CALL_ARGUMENTS_DELTA,
         "item_id": item_id,
         "output_index": output_index,
         "delta": delta,
     }
-    return _padded(event, obfuscation)
 
 
 def function_call_arguments_done(item_id: str, output_index: int, arguments: str) -> Json:
@@ -243,9 +174,3 @@ def _of_summary(
         "summary_index": summary_index,
         field: value,
     }
-
-
-def _padded(event: Json, obfuscation: str | None) -> Json:
-    if obfuscation is not None:
-        event["obfuscation"] = obfuscation
-    return event

@@ -132,6 +132,13 @@ class CreateRequest:
     safety_identifier: str | None
     prompt_cache_key: str | None
 
+    @property
+    def obfuscates(self) -> bool:
+        """Whether the deltas of the stream are padded: for those who ask. The published default is to pad, but most
+        clients neither know nor need it, and all would pay for it with every token.
+        """
+        return bool(self.stream_options and self.stream_options.get("include_obfuscation"))
+
     def to_plain(self) -> Json:
         """Every field as JSON, to cross a process boundary."""
         return {name: getattr(self, name) for name in _FIELDS}

@@ -21,14 +21,11 @@ def snapshot(
     error: Json | None = None,
     incomplete_details: Json | None = None,
     completed_at: int | None = None,
-    service_tier: str | None = None,
 ) -> Json:
     """The response as it is now, the request's settings echoed.
 
-    Times are unix seconds. `error` is `{code, message}`, `incomplete_details` is `{reason}`;
-    `service_tier` is the tier the response got, when it differs from the one asked for.
+    Times are unix seconds. `error` is `{code, message}`, `incomplete_details` is `{reason}`.
     """
-    asked = request.service_tier
     return {
         "id": response_id,
         "object": "response",
@@ -57,7 +54,8 @@ def snapshot(
         "max_tool_calls": request.max_tool_calls,
         "store": request.store,
         "background": request.background,
-        "service_tier": service_tier or ("default" if asked == "auto" else asked),
+        # "auto" leaves the choice to the server, and a response tells which tier it got.
+        "service_tier": "default" if request.service_tier == "auto" else request.service_tier,
         "metadata": request.metadata,
         "safety_identifier": request.safety_identifier,
         "prompt_cache_key": request.prompt_cache_key,

@@ -2,7 +2,7 @@
 
 from copy import deepcopy
 
-from responses_api.protocol import events
+from responses_api.protocol import event_types, events
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import parse_create
 from responses_api.protocol.response import snapshot, usage
@@ -28,14 +28,18 @@ def response(status: str, output: list[Json] | None = None, **more: Json) -> Jso
         output=output or (),
         completed_at=101 if status == "completed" else None,
         usage=usage(1, 2) if status == "completed" else None,
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
 def beginning(*, queued: bool = False) -> list[Json]:
     if queued:
         waiting = response("queued")
-        return [events.created(waiting), events.queued(waiting), events.in_progress(response("in_progress"))]
+        return [
+            events.created(waiting),
+            {"type": event_types.QUEUED, "response": waiting},
+            events.in_progress(response("in_progress")),
+        ]
     return [events.created(response("in_progress")), events.in_progress(response("in_progress"))]
 
 
@@ -81,7 +85,14 @@ def refusal_and_cited_text(index: int, item_id: str) -> tuple[list[Json], Json]:
         events.output_item_added(index, item),
         events.content_part_added(item_id, index, 0, text),
         events.output_text_delta(item_id, index, 0, "He", [_LOGPROB]),
-        events.output_text_annotation_added(item_id, index, 0, 0, _CITATION),
+        {
+            "type": event_types.OUTPUT_TEXT_ANNOTATION_ADDED,
+            "item_id": item_id,
+            "output_index": index,
+            "content_index": 0,
+            "annotation_index": 0,
+            "annotation": _CITATION,
+        },
         events.output_text_done(item_id, index, 0, "He", [_LOGPROB]),
         events.content_part_done(item_id, index, 0, text_done),
         events.content_part_added(item_id, index, 1, {"type": "refusal", "refusal": ""}),
@@ -93,7 +104,7 @@ def refusal_and_cited_text(index: int, item_id: str) -> tuple[list[Json], Json]:
     ], final
 
 
-def reasoning(index: int, item_id: str, dialect: events.Dialect = "open") -> tuple[list[Json], Json]:
+def reasoning(index: int, item_id: str, dialect: event_types.Dialect = "open") -> tuple[list[Json], Json]:
     """The events of reasoning with raw content and a summary, and the finished item."""
     item: Json = {"type": "reasoning", "id": item_id, "status": "in_progress", "summary": []}
     content: Json = {"type": "reasoning_text", "text": "thinking"}
@@ -103,7 +114,7 @@ def reasoning(index: int, item_id: str, dialect: events.Dialect = "open") -> tup
         events.output_item_added(index, item),
         events.content_part_added(item_id, index, 0, content | {"text": ""}),
         events.reasoning_delta(item_id, index, 0, "think", dialect),
-        events.reasoning_delta(item_id, index, 0, "ing", dialect, obfuscation="xx"),
+        events.reasoning_delta(item_id, index, 0, "ing", dialect) | {"obfuscation": "xx"},
         events.reasoning_done(item_id, index, 0, "thinking", dialect),
         events.content_part_done(item_id, index, 0, content),
         events.reasoning_summary_part_added(item_id, index, 0, summary | {"text": ""}),
@@ -145,7 +156,7 @@ def as_sse(stream: list[Json]) -> bytes:
 
 def _text() -> list[Json]:
     told, item = message(0, "msg_1", ["Hel", "lo"])
-    return [*beginning(), *told, events.completed(response("completed", [item]))]
+    return [*beginning(), *told, events.terminal(response("completed", [item]))]
 
 
 def _everything() -> list[Json]:
@@ -161,7 +172,7 @@ def _everything() -> list[Json]:
         *thought,
         *said,
         *interleaved,
-        events.completed(response("completed", output)),
+        events.terminal(response("completed", output)),
     ]
 
 
@@ -185,7 +196,7 @@ def _failed() -> list[Json]:
 
 def _openai_reasoning() -> list[Json]:
     told, item = reasoning(0, "rs_1", "openai")
-    return [*beginning(), *told, events.completed(response("completed", [item]))]
+    return [*beginning(), *told, events.terminal(response("completed", [item]))]
 
 
 def _cut_call() -> list[Json]:
@@ -196,7 +207,7 @@ def _cut_call() -> list[Json]:
 
 
 def _silent() -> list[Json]:
-    return [*beginning(), events.completed(response("completed"))]
+    return [*beginning(), events.terminal(response("completed"))]
 
 
 GOOD: dict[str, list[Json]] = {

@@ -3,7 +3,7 @@
 import pytest
 
 from responses_api.conformance.stream import check_events
-from responses_api.protocol import events
+from responses_api.protocol import event_types, events
 from responses_api.protocol.closing import closing
 from responses_api.protocol.fold import fold
 from responses_api.protocol.plain import Json
@@ -22,8 +22,10 @@ def last_snapshot(told: list[Json]) -> Json:
 @pytest.mark.parametrize("name", GOOD)
 def test_every_prefix_can_be_ended_by_the_rules(name: str) -> None:
     stream = GOOD[name]
-    dialect: events.Dialect = "openai" if name.startswith("openai") else "open"
-    ends = [place for place, event in enumerate(stream) if event["type"] in ("error", *events.TERMINAL_TYPES)]
+    dialect: event_types.Dialect = "openai" if name.startswith("openai") else "open"
+    ends = [
+        place for place, event in enumerate(stream) if event["type"] in ("error", *event_types.TERMINAL_TYPES)
+    ]
     for length in range(3 if name == "everything" else 2, ends[0] + 1):
         told = stream[:length]
         final = last_snapshot(told)

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 
 from responses_api.protocol import event_types as t
-from responses_api.protocol.events import fold
+from responses_api.protocol.fold import fold
 from responses_api.protocol.plain import Json
 from tests.unit.conformance.streams import GOOD
 from tests.unit.protocol.oracle import check_response

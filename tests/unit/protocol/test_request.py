@@ -201,6 +201,20 @@ def test_tools_and_choices_become_canonical() -> None:
     assert parse(tools=[FUNCTION], tool_choice="required").tool_choice == "required"
 
 
+@pytest.mark.parametrize(
+    ("options", "obfuscates"),
+    [
+        (None, False),
+        ({}, False),
+        ({"include_obfuscation": None}, False),
+        ({"include_obfuscation": False}, False),
+        ({"include_obfuscation": True}, True),
+    ],
+)
+def test_a_stream_is_padded_for_those_who_ask(options: object, obfuscates: bool) -> None:
+    assert parse(stream=True, stream_options=options).obfuscates is obfuscates
+
+
 def test_vendor_tools_are_kept_whole() -> None:
     tool = {"type": "acme:search", "depth": 3}
     assert parse(tools=[tool], tool_choice={"type": "acme:search"}).tools == [tool]

@@ -89,7 +89,6 @@ def test_the_request_keeps_the_schema_that_the_echo_leaves_out() -> None:
 
 def test_the_tier_that_was_given_is_told() -> None:
     assert shown(request(service_tier="priority"))["service_tier"] == "priority"
-    assert shown(request(service_tier="priority"), service_tier="default")["service_tier"] == "default"
 
 
 def test_a_told_total_is_kept() -> None:

@@ -286,6 +286,8 @@ FAR_FILE = {"type": "input_file", "file_url": "https://pics.test/a.pdf"}
     ("items", "param"),
     [
         ([user(TEXT, FAR_FILE)], "input[0].content[1].file_url"),
+        ([user(TEXT, FAR_FILE | {"file_data": "AAAA"})], "input[0].content[1].file_url"),
+        ([user(TEXT, {"type": "input_file", "file_data": ""})], "input[0].content[1].file_data"),
         ([call("c_a"), output("c_a", [TEXT, IMAGE])], "input[1].output[1]"),
         ([call("c_a"), output("c_a", [VIDEO])], "input[1].output[0]"),
         ([{"role": "user", "content": "a"}, {"type": "acme:note", "text": "x"}], "input[1].type"),
@@ -303,6 +305,15 @@ def test_what_lies_in_the_history_is_refused_by_the_input_as_a_whole() -> None:
     with pytest.raises(ProtocolError) as refused:
         body(history)
     assert refused.value.param == "input"
+
+
+def test_annotations_and_sealed_reasoning_have_no_place_in_this_format() -> None:
+    cited = {"type": "url_citation", "start_index": 0, "end_index": 1, "url": "https://h", "title": "H"}
+    told = messages(
+        {"role": "assistant", "content": [{"type": "output_text", "text": "a", "annotations": [cited]}]},
+        {"type": "reasoning", "summary": [], "encrypted_content": "sealed"},
+    )
+    assert told == [{"role": "assistant", "content": "a"}]
 
 
 def test_tools_of_other_kinds_are_refused_by_their_type() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
+from responses_api.protocol.wording import quoted
 
 # `developer` is the newer name of the same thing, and only OpenAI's own models know it.
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -34,7 +35,7 @@ def build_messages(instructions: str | None, context: Sequence[Json], new_from: 
         elif kind == "message":
             conversation.say(_message(item))
         elif kind != "reasoning":
-            raise item.refuse(f"Items of type '{kind}'", ".type")
+            raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
     conversation.end_round()
     return conversation.messages
 
@@ -157,8 +158,10 @@ def _image(item: _Item, part: Json, path: str) -> Json:
 
 
 def _file(item: _Item, part: Json, path: str) -> Json:
+    if part.get("file_url"):
+        raise item.refuse("Files by their 'file_url'", path + ".file_url")
     if not part.get("file_data"):
-        raise item.refuse("Files without 'file_data'", path + ".file_url")
+        raise item.refuse("Files without 'file_data'", path + ".file_data")
     names = ("filename", "file_data")
     return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
 

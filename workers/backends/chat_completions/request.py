@@ -5,7 +5,8 @@ that names the field. The rest, on purpose:
 
 | setting | here |
 | --- | --- |
-| `reasoning` items | left out: the format takes no reasoning back, and it must not pass as content |
+| `reasoning` items, `encrypted_content` | left out: no reasoning is taken back, and it must not pass as content |
+| `annotations` of replayed text | left out: they point out sources to a reader, and the text is whole without them |
 | `phase` of a message | left out: a label for the client, not part of the conversation |
 | `reasoning.summary` | left out: a wish for something that this format never returns |
 | `prompt_cache_key`, `metadata` | left out: a hint and a note; many servers refuse fields they do not know |
@@ -18,6 +19,7 @@ from typing import Any, Literal
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from responses_api.protocol.wording import quoted
 from workers.backends.chat_completions.messages import build_messages
 
 TokenLimitField = Literal["max_tokens", "max_completion_tokens"]
@@ -65,7 +67,7 @@ def _tools(request: Json) -> Json:
 def _tool(tool: Json, index: int) -> Json:
     if tool["type"] != "function":
         raise invalid_request(
-            f"Tools of type '{tool['type']}' are not supported by this model's backend: only 'function' is.",
+            f"Tools of type '{quoted(tool['type'])}' are not supported by this model's backend: only 'function' is.",
             param=f"tools[{index}].type",
             code="unsupported_value",
         )
@@ -77,12 +79,13 @@ def _tool_choice(choice: str | Json) -> str | Json:
     if isinstance(choice, str):
         return choice
     if choice["type"] == "allowed_tools":
-        # The upstream sees every tool, so that its prompt cache stays warm; what it calls is checked here.
+        # The upstream sees every tool, so that its prompt cache stays warm; what it calls is checked on its way out,
+        # by `protocol.admission`.
         return str(choice.get("mode") or "auto")
     if choice["type"] == "function":
         return {"type": "function", "function": {"name": choice["name"]}}
     raise invalid_request(
-        f"The tool choice '{choice['type']}' is not supported by this model's backend.",
+        f"The tool choice '{quoted(choice['type'])}' is not supported by this model's backend.",
         param="tool_choice",
         code="unsupported_value",
     )
