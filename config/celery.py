@@ -19,6 +19,12 @@ from django.conf import settings
 from config.logging import configure
 from responses_api.dispatch import QUEUES
 
+_DEFAULT_QUEUE = "antiphon.default"
+
+
+def _is_amqp() -> bool:
+    return urlsplit(str(settings.CELERY_BROKER_URL)).scheme.startswith("amqp")
+
 
 def _transport_options() -> dict[str, Any]:
     """Options of the Redis transport; RabbitMQ's has none of these.
@@ -26,9 +32,14 @@ def _transport_options() -> dict[str, Any]:
     Without `ack_emulation` a message costs one write less at each end. Redelivery is not missed: live messages are
     acknowledged early anyway, and what a lost worker held is ended by the reaper.
     """
-    if urlsplit(settings.CELERY_BROKER_URL).scheme.startswith("amqp"):
+    if _is_amqp():
         return {}
-    return {"ack_emulation": False, "socket_keepalive": True, "health_check_interval": 25}
+    return {
+        "ack_emulation": False,
+        "queue_order_strategy": "priority",  # in the order of QUEUES
+        "socket_keepalive": True,
+        "health_check_interval": 25,
+    }
 
 
 app = Celery("antiphon")
@@ -41,9 +52,12 @@ app.conf.update(
     task_serializer="json",
     accept_content=["json"],
     task_acks_late=False,
-    task_default_queue="default",
+    task_default_queue=_DEFAULT_QUEUE,
     task_create_missing_queues=True,
     worker_prefetch_multiplier=1,
+    # A message waits in the broker for a worker with a free slot, not in the memory of a busy one. (Redis only;
+    # RabbitMQ hands a worker at most as many as it has slots.)
+    worker_disable_prefetch=not _is_amqp(),
     worker_send_task_events=False,
     worker_enable_remote_control=False,
     worker_hijack_root_logger=False,
@@ -51,7 +65,7 @@ app.conf.update(
         "reap lost workers": {
             "task": "antiphon.reap",
             "schedule": settings.LEASE_SECONDS / 2,
-            "options": {"queue": "default", "expires": settings.LEASE_SECONDS},
+            "options": {"queue": _DEFAULT_QUEUE, "expires": settings.LEASE_SECONDS},
         },
     },
 )

@@ -6,6 +6,7 @@ sends leaves together, as one message per queue. Nothing here imports `workers`.
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,8 +20,15 @@ from django.conf import settings
 log = structlog.get_logger(__name__)
 
 GENERATE: Final = "antiphon.generate"
-QUEUES: Final = ("priority", "default", "flex")
-_TIER_QUEUES: Final = {"priority": "priority", "flex": "flex"}
+_TIER_QUEUES: Final = {
+    "priority": "antiphon.priority",
+    "auto": "antiphon.default",
+    "default": "antiphon.default",
+    "flex": "antiphon.flex",
+}
+# In the order in which a worker serves them.
+QUEUES: Final = tuple(dict.fromkeys(_TIER_QUEUES.values()))
+_MOST_WAITING: Final = 4_000
 _MOST_PER_MESSAGE: Final = 8
 
 
@@ -29,6 +37,7 @@ class _Handover:
     queue: str
     response_id: str
     envelope: bytes
+    deadline: float
     on_failure: Callable[[], None]
 
 
@@ -47,14 +56,16 @@ class Dispatcher:
     def dispatch(
         self, response_id: str, envelope: bytes, *, service_tier: str, on_failure: Callable[[], None]
     ) -> None:
-        """Queue a job. `on_failure` is called, in another thread, when it could not be handed over."""
-        self._waiting.put(
-            _Handover(_TIER_QUEUES.get(service_tier, "default"), response_id, envelope, on_failure)
-        )
+        """Queue a job. `on_failure` is called, perhaps in another thread, when it could not be handed over."""
+        if self._waiting.qsize() >= _MOST_WAITING:
+            on_failure()
+            return
+        deadline = time.monotonic() + settings.QUEUE_SECONDS
+        self._waiting.put(_Handover(_TIER_QUEUES[service_tier], response_id, envelope, deadline, on_failure))
 
     def _run(self) -> None:
         while True:
-            batch = sorted(self._gather(), key=attrgetter("queue"))
+            batch = sorted(self._without_late(self._gather()), key=attrgetter("queue"))
             for queue_name, group in groupby(batch, key=attrgetter("queue")):
                 self._hand_over(queue_name, list(group))
 
@@ -66,6 +77,14 @@ class Dispatcher:
             except queue.Empty:
                 break
         return batch
+
+    def _without_late(self, batch: list[_Handover]) -> list[_Handover]:
+        """Leave out what waited here, for an absent broker, until its client had to be answered."""
+        now = time.monotonic()
+        for handover in batch:
+            if handover.deadline <= now:
+                handover.on_failure()
+        return [handover for handover in batch if handover.deadline > now]
 
     def _hand_over(self, queue_name: str, batch: list[_Handover]) -> None:
         try:

@@ -4,6 +4,8 @@ import asyncio
 import time
 from contextlib import aclosing
 from enum import Enum, auto
+from functools import partial
+from secrets import token_bytes
 from typing import Final
 
 import structlog
@@ -11,8 +13,10 @@ from django.conf import settings
 
 from responses_api.eventlog.message import Kind, Message
 from responses_api.eventlog.publish import Address, Publisher
+from responses_api.protocol.admission import call_admission
 from responses_api.protocol.errors import ProtocolError, model_error, server_error
 from responses_api.protocol.job import Job
+from responses_api.protocol.obfuscation import padding
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
 from responses_api.protocol.sse import encode
@@ -24,9 +28,10 @@ from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
 
-_STOPPED: Final = server_error(
-    "The worker that generated this response was stopped.", code="worker_lost", status=500
-)
+_STOPPED: Final = server_error("The worker that generated this response was stopped.", code="worker_lost")
+_FAILED: Final = server_error("The server failed to generate the response.")
+_NOT_STORED: Final = server_error("The response could not be stored.", code="storage_failed")
+_TOO_LONG: Final = model_error("The response took longer than this server allows.", code="upstream_timeout")
 
 
 class _Phase(Enum):
@@ -38,10 +43,13 @@ class _Phase(Enum):
 
 
 class Generation:
-    """Generates the response of one claimed job."""
+    """Generates the response of one job that was claimed under the name `worker`."""
 
-    def __init__(self, job: Job, upstream: UpstreamClient, publisher: Publisher, writer: Writer) -> None:
+    def __init__(
+        self, job: Job, worker: str, upstream: UpstreamClient, publisher: Publisher, writer: Writer
+    ) -> None:
         self.job = job
+        self.worker = worker
         self._upstream = upstream
         self._publisher = publisher
         self._writer = writer
@@ -49,6 +57,7 @@ class Generation:
         self._emitter = self._new_emitter()
         self._address = Address(
             response_id=job.response_id,
+            worker=worker,
             inbox=job.inbox,
             journal=self._request.stream,
             keep_journal=self._request.store,
@@ -71,36 +80,42 @@ class Generation:
         self._interrupt(_Phase.ABANDONED)
 
     async def run(self) -> None:
-        """Generate, store, tell. Raises nothing: whatever goes wrong becomes the response's end."""
+        """Generate, store, tell."""
         began = time.monotonic()
         self._task = asyncio.current_task()
         with structlog.contextvars.bound_contextvars(
             response_id=self.job.response_id, tenant_id=self.job.tenant_id, request_id=self.job.request_id
         ):
-            error = await self._generate()
+            await self._generate()
             if self._phase is not _Phase.ABANDONED:
                 self._phase = _Phase.ENDING
-                await self._end(error)
-            self._report(error, time.monotonic() - began)
+                await self._end()
+            self._report(time.monotonic() - began)
 
-    async def _generate(self) -> ProtocolError | None:
-        """Run the upstream to its end; returns what the response fails with, if it fails."""
+    async def _generate(self) -> None:
+        """Run the upstream to its end and end the emitter with it, whatever that end is."""
+        emitter = self._emitter
         try:
             async with asyncio.timeout(settings.RESPONSE_SECONDS):
                 await self._converse()
+            emitter.finish()
         except ProtocolError as error:
-            return error
+            emitter.fail(error)
         except TimeoutError:
-            return model_error("The response took longer than this server allows.", code="upstream_timeout")
+            emitter.fail(_TOO_LONG)
         except asyncio.CancelledError:
             assert self._task is not None
             self._task.uncancel()
-            return _STOPPED if self._phase is _Phase.STOPPED else None
+            self._end_interrupted()
         except Exception:
             log.exception("generation failed")
-            return server_error("The server failed to generate the response.")
-        self._emitter.finish()
-        return self._emitter.error
+            emitter.fail(_FAILED)
+
+    def _end_interrupted(self) -> None:
+        if self._phase is _Phase.STOPPED:
+            self._emitter.fail(_STOPPED)
+        elif self._phase is not _Phase.ABANDONED:
+            self._emitter.cancel()
 
     async def _converse(self) -> None:
         # A slow upstream must not leave the client without a sign of life; a quick one may refuse with a status.
@@ -130,31 +145,27 @@ class Generation:
             if body:
                 self._publish(Kind.EVENTS, body)
 
-    async def _end(self, error: ProtocolError | None) -> None:
-        if error is not None:
-            self._emitter.fail(error)
-        elif self._task is not None and self._emitter.response["status"] == "in_progress":
-            self._emitter.cancel()
-        if self._request.store and not self._is_refusal(error):
-            error = await self._store(error)
-            if self._phase is _Phase.ABANDONED:
-                return
-        self._tell_end(error)
+    async def _end(self) -> None:
+        # What was refused before anything was told leaves nothing behind: nobody knows its id.
+        if self._request.store and (self._is_told or self._emitter.error is None):
+            await self._store()
+        if self._phase is not _Phase.ABANDONED:
+            self._tell_end()
 
-    async def _store(self, error: ProtocolError | None) -> ProtocolError | None:
+    async def _store(self) -> None:
         """Store the end; where that is impossible the end becomes a failure, which the client learns."""
         try:
             if not await self._writer.write(Outcome(self.job, self._emitter.response)):
                 log.warning("the response had been ended by another")
                 self._phase = _Phase.ABANDONED
-        except Exception:
-            log.exception("the response could not be stored")
-            error = server_error("The response could not be stored.", code="storage_failed")
-            self._emitter.fail(error)
-        return error
+        except Exception as error:
+            # Without its text: a database quotes the values that it could not take.
+            log.error("the response could not be stored", error=type(error).__name__)
+            self._emitter.fail(_NOT_STORED)
 
-    def _tell_end(self, error: ProtocolError | None) -> None:
+    def _tell_end(self) -> None:
         """The last message: the terminal event, the whole answer, or a refusal where nothing was told."""
+        error = self._emitter.error
         if error is not None and not (self._is_told and self._request.stream):
             self._publish(Kind.REJECT, encode(error.to_plain()))
         elif self._request.stream:
@@ -171,17 +182,13 @@ class Generation:
         )
         self._told_until = following
 
-    def _is_refusal(self, error: ProtocolError | None) -> bool:
-        """A request that turned out to be wrong before anything was told: it leaves nothing behind."""
-        return error is not None and error.type == "invalid_request" and not self._is_told
-
     def _interrupt(self, phase: _Phase) -> None:
         if self._phase is _Phase.RUNNING and self._task is not None:
             self._phase = phase
             self._task.cancel()
 
-    def _report(self, error: ProtocolError | None, seconds: float) -> None:
-        response = self._emitter.response
+    def _report(self, seconds: float) -> None:
+        response, error = self._emitter.response, self._emitter.error
         usage = response["usage"] or {}
         log.info(
             "response ended",
@@ -202,4 +209,11 @@ class Generation:
             request=self._request,
             status="in_progress",
         )
-        return Emitter(base, new_id=new_id, clock=now, dialect=self.job.dialect)
+        return Emitter(
+            base,
+            new_id=new_id,
+            clock=now,
+            dialect=self.job.dialect,
+            admission=call_admission(self._request),
+            pad=partial(padding, entropy=token_bytes) if self._request.obfuscates else None,
+        )

@@ -11,16 +11,15 @@ import time
 from typing import Final
 
 import structlog
-from django.db import Error as DatabaseError
-from django.db import close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from responses_api.services.finish import Outcome, finish
 
 log = structlog.get_logger(__name__)
 
 _MOST_PER_TRANSACTION: Final = 64
-_ATTEMPTS: Final = 4
-_PAUSE_SECONDS: Final = 0.5
+_PAUSES_SECONDS: Final = (0.5, 1.0, 1.5)
+_AWAY: Final = (OperationalError, InterfaceError)
 
 _Entry = tuple[Outcome, "asyncio.Future[bool]"]
 
@@ -74,34 +73,36 @@ class Writer:
     def _store(self, batch: list[_Entry]) -> None:
         try:
             stored = self._finish([outcome for outcome, _ in batch])
+        except _AWAY as error:
+            # Nothing is wrong with these: the database is away, and stays away for each of them.
+            self._loop.call_soon_threadsafe(_fail, batch, error)
         except Exception as error:
-            if len(batch) > 1:
-                # One that cannot be stored must not take the others with it.
-                for entry in batch:
-                    self._store([entry])
+            if len(batch) == 1:
+                self._loop.call_soon_threadsafe(_fail, batch, error)
                 return
-            self._loop.call_soon_threadsafe(_fail, batch[0][1], error)
-            return
-        self._loop.call_soon_threadsafe(_resolve, batch, stored)
+            # One that cannot be stored must not take the others with it.
+            for entry in batch:
+                self._store([entry])
+        else:
+            self._loop.call_soon_threadsafe(_resolve, batch, stored)
 
     def _finish(self, outcomes: list[Outcome]) -> set[str]:
-        for attempt in range(1, _ATTEMPTS + 1):
-            close_old_connections()
+        """Store, trying again for a while where the database is away."""
+        for pause in _PAUSES_SECONDS:
             try:
-                return finish(outcomes)
-            except DatabaseError as error:
-                if attempt == _ATTEMPTS or not _is_passing(error):
-                    raise
-                log.warning("the database is away, trying again", error=type(error).__name__, attempt=attempt)
-                time.sleep(_PAUSE_SECONDS * attempt)
-        raise AssertionError("unreachable")
+                return _with_fresh_connection(outcomes)
+            except _AWAY as error:
+                log.warning("the database is away, trying again", error=type(error).__name__)
+                time.sleep(pause)
+        return _with_fresh_connection(outcomes)
 
 
-def _is_passing(error: DatabaseError) -> bool:
-    """Whether trying again may help: a lost connection, a deadlock; not a value that the table refuses."""
-    from django.db import IntegrityError, InterfaceError, OperationalError
-
-    return isinstance(error, OperationalError | InterfaceError | IntegrityError)
+def _with_fresh_connection(outcomes: list[Outcome]) -> set[str]:
+    close_old_connections()
+    try:
+        return finish(outcomes)
+    finally:
+        close_old_connections()
 
 
 def _resolve(batch: list[_Entry], stored: set[str]) -> None:
@@ -110,6 +111,7 @@ def _resolve(batch: list[_Entry], stored: set[str]) -> None:
             future.set_result(outcome.job.response_id in stored)
 
 
-def _fail(future: "asyncio.Future[bool]", error: Exception) -> None:
-    if not future.done():
-        future.set_exception(error)
+def _fail(batch: list[_Entry], error: Exception) -> None:
+    for _, future in batch:
+        if not future.done():
+            future.set_exception(error)

@@ -17,14 +17,25 @@ ACCESS: Final = b"access"
 _CANCEL: Final = b"cancel "
 _CANCEL_SECONDS: Final = 300
 _RETRY_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 5
 
 
-async def cancel(client: "redis_asyncio.Redis", response_id: str) -> None:
-    """Tell whoever runs the response, now or later, that nobody wants it any more."""
-    pipeline = client.pipeline(transaction=False)
-    pipeline.set(names.cancel(response_id), b"1", ex=_CANCEL_SECONDS)
-    pipeline.publish(names.BUS, _CANCEL + response_id.encode())
-    await pipeline.execute()
+# A job that nobody has claimed is gone at once, with its content. The mark stays: the job may be on its way still.
+_WITHDRAW: Final = """
+redis.call('SET', KEYS[1], '1', 'EX', ARGV[2])
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  redis.call('PUBLISH', KEYS[4], ARGV[1])
+else
+  redis.call('DEL', KEYS[3])
+end
+"""
+
+
+async def cancel(client: Any, response_id: str) -> None:
+    """Nobody wants the response any more: withdraw its job, or tell the worker that has claimed it."""
+    keys = [names.cancel(response_id), names.claim(response_id), names.job(response_id), names.BUS]
+    word = _CANCEL + response_id.encode()
+    await client.eval(_WITHDRAW, len(keys), *keys, word, _CANCEL_SECONDS)
 
 
 def announce_access_change(**_: Any) -> None:
@@ -45,27 +56,37 @@ async def listen(
     *,
     on_cancel: Callable[[str], None] | None = None,
     on_access: Callable[[], None] | None = None,
+    on_subscribed: Callable[[], None] | None = None,
 ) -> None:
-    """Hear the bus until cancelled, through lost connections."""
+    """Hear the bus until cancelled, through lost connections.
+
+    `on_subscribed` is called whenever hearing begins (again): words may have been missed before.
+    """
     while True:
         try:
-            async with client.pubsub(ignore_subscribe_messages=True) as channel:
+            async with client.pubsub() as channel:
                 await channel.subscribe(names.BUS)
-                await _hear(channel, on_cancel, on_access)
-        except RedisError as error:
+                while True:
+                    message = await channel.get_message(timeout=_POLL_SECONDS)
+                    if message is not None:
+                        _hear(message, on_cancel, on_access, on_subscribed)
+        except (RedisError, OSError) as error:
             log.warning("the event bus is away, trying again", error=type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
 
 
-async def _hear(
-    channel: Any, on_cancel: Callable[[str], None] | None, on_access: Callable[[], None] | None
+def _hear(
+    message: Any,
+    on_cancel: Callable[[str], None] | None,
+    on_access: Callable[[], None] | None,
+    on_subscribed: Callable[[], None] | None,
 ) -> None:
-    while True:
-        message = await channel.get_message(timeout=5)
-        if message is None:
-            continue
-        data: bytes = message["data"]
-        if data.startswith(_CANCEL) and on_cancel is not None:
-            on_cancel(data.removeprefix(_CANCEL).decode())
-        elif data == ACCESS and on_access is not None:
-            on_access()
+    if message["type"] == "subscribe":
+        if on_subscribed is not None:
+            on_subscribed()
+        return
+    data: bytes = message["data"]
+    if data.startswith(_CANCEL) and on_cancel is not None:
+        on_cancel(data.removeprefix(_CANCEL).decode())
+    elif data == ACCESS and on_access is not None:
+        on_access()

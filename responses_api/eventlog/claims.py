@@ -4,7 +4,7 @@ The lease is the worker's, not the response's: one key renewed every quarter of 
 the process runs, so that a lease costs nothing per response.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ from django.conf import settings
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from responses_api.eventlog.publish import release
+
+_MARGIN_SECONDS: Final = 30
 
 REAPER: Final = "reaper"
 """The claim's holder once a lost worker's response is being ended."""
@@ -26,6 +28,7 @@ if redis.call('EXISTS', KEYS[3]) == 1 then
   return false
 end
 if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'EX', ARGV[2]) then return false end
+redis.call('EXPIRE', KEYS[1], ARGV[2])
 redis.call('SADD', KEYS[4], ARGV[3])
 return job
 """
@@ -53,16 +56,20 @@ def _claim_seconds() -> int:
     return int(settings.RESPONSE_SECONDS + settings.QUEUE_SECONDS)
 
 
+def _lease_milliseconds() -> int:
+    return int(settings.LEASE_SECONDS * 1000)
+
+
 def offer(envelopes: Sequence[tuple[str, bytes]]) -> None:
-    """Put jobs, by response id, where a worker can claim them. They expire by themselves."""
+    """Put jobs, by response id, where a worker can claim them. One that nobody claims expires with its message."""
     pipeline = blocking_client().pipeline(transaction=False)
     for response_id, envelope in envelopes:
-        pipeline.set(names.job(response_id), envelope, ex=_claim_seconds())
+        pipeline.set(names.job(response_id), envelope, ex=int(settings.QUEUE_SECONDS + _MARGIN_SECONDS))
     pipeline.execute()
 
 
-def claim(response_ids: list[str], worker: str) -> list[bytes]:
-    """Claim jobs for `worker` and return the envelopes of those that are its own now.
+def claim(response_ids: list[str], worker: str) -> list[tuple[str, bytes]]:
+    """Claim jobs for `worker`; returns the ids and envelopes of those that are its own now.
 
     Left out are jobs that somebody else claimed (a redelivered message), that were cancelled while they waited, or
     that expired.
@@ -76,23 +83,40 @@ def claim(response_ids: list[str], worker: str) -> list[bytes]:
             names.running(worker),
         ]
         pipeline.eval(_CLAIM, len(keys), *keys, worker, _claim_seconds(), response_id)
-    return [envelope for envelope in pipeline.execute() if envelope]
+    replies = pipeline.execute()
+    return [(response_id, job) for response_id, job in zip(response_ids, replies, strict=True) if job]
 
 
 async def beat(client: "redis_asyncio.Redis", worker: str) -> bool:
-    """Renew the worker's lease. False: it had been given up as lost meanwhile, and what it ran was ended by another."""
+    """Renew the worker's lease. False: it had been given up as lost meanwhile, and what it ran is ended by others."""
     pipeline = client.pipeline(transaction=True)
-    pipeline.set(names.beat(worker), b"1", px=int(settings.LEASE_SECONDS * 1000))
+    pipeline.set(names.beat(worker), b"1", px=_lease_milliseconds())
     pipeline.sismember(names.WORKERS, worker)
     pipeline.exists(names.lost(worker))
     _, is_known, is_lost = await pipeline.execute()
     return bool(is_known and not is_lost)
 
 
+async def forsake(client: "redis_asyncio.Redis", worker: str) -> None:
+    """Leave a lost worker's name for good to the reapers, with whatever is still claimed under it."""
+    pipeline = client.pipeline(transaction=True)
+    pipeline.delete(names.beat(worker))
+    pipeline.sadd(names.WORKERS, worker)
+    await pipeline.execute()
+
+
+async def cancelled(client: "redis_asyncio.Redis", response_ids: list[str]) -> list[str]:
+    """Those of the responses that nobody wants any more, for who may have missed the word on the bus."""
+    replies = await client.mget([names.cancel(response_id) for response_id in response_ids])
+    return [
+        response_id for response_id, reply in zip(response_ids, replies, strict=True) if reply is not None
+    ]
+
+
 async def register(client: "redis_asyncio.Redis", worker: str) -> None:
     """Make the worker known, alive from now on."""
     pipeline = client.pipeline(transaction=True)
-    pipeline.set(names.beat(worker), b"1", px=int(settings.LEASE_SECONDS * 1000))
+    pipeline.set(names.beat(worker), b"1", px=_lease_milliseconds())
     pipeline.sadd(names.WORKERS, worker)
     pipeline.delete(names.lost(worker))
     await pipeline.execute()
@@ -106,21 +130,22 @@ def unregister(worker: str) -> None:
     pipeline.execute()
 
 
-def take_lost() -> list[Lost]:
-    """The responses of workers that stopped beating; each is handed out once, to the caller that gets it."""
+def take_lost() -> Iterator[Lost]:
+    """The responses of workers that stopped beating, taken over one by one as the caller comes to them.
+
+    Each is handed out once: to one caller, who has four leases' time to end it before another may try.
+    """
     client: Any = blocking_client()
-    lost: list[Lost] = []
     for raw in client.smembers(names.WORKERS):
         worker = raw.decode()
         if client.exists(names.beat(worker)):
             continue
-        # Until the name is off the list below; a worker that only slept must not go on with what is taken from it here.
-        client.set(names.lost(worker), b"1", px=int(settings.LEASE_SECONDS * 4000))
+        # Until the name is off the list below; a worker that only slept must not go on with what is taken from it.
+        client.set(names.lost(worker), b"1", px=_lease_milliseconds() * 4)
         for raw_id in client.smembers(names.running(worker)):
-            lost.extend(_take_over(client, raw_id.decode(), worker))
+            yield from _take_over(client, raw_id.decode(), worker)
         if not client.scard(names.running(worker)):
             client.srem(names.WORKERS, worker)
-    return lost
 
 
 def _take_over(client: Any, response_id: str, worker: str) -> list[Lost]:
@@ -151,4 +176,11 @@ def give_up(lost: Lost, last_words: bytes, *, inbox: str | None, keep_journal: b
         pipeline.xadd(journal, {"m": last_words}, nomkstream=True)
         pipeline.expire(journal, settings.JOURNAL_SECONDS)
     release(pipeline, lost.response_id, lost.worker, keep_journal=keep_journal)
+    pipeline.execute()
+
+
+def discard(response_id: str, worker: str) -> None:
+    """Forget a response of which nothing can be told; who follows it finds out that it is gone."""
+    pipeline = blocking_client().pipeline(transaction=False)
+    release(pipeline, response_id, worker, keep_journal=False)
     pipeline.execute()

@@ -10,6 +10,7 @@ import structlog
 from redis.exceptions import RedisError
 
 from responses_api.eventlog import bus, journal, names
+from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.message import LAST, Kind, Message
 from responses_api.protocol.errors import ProtocolError, server_error
@@ -22,6 +23,8 @@ _HOUSEKEEPING_SECONDS: Final = 1.0
 _BLOCK_MILLISECONDS: Final = 2_000
 _RETRY_SECONDS: Final = 0.25
 
+_LOST: Final = server_error("The event log lost a part of this response; ask again.", code="events_lost")
+
 
 class Follower:
     """The messages of one response, in order."""
@@ -32,7 +35,9 @@ class Follower:
         self._messages: deque[Message] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._next = 0
-        self._is_ended = False
+        self._is_failed = False
+        self.is_ended = False
+        """Whether the response's last message came from the log: its worker is done with it."""
 
     async def next_message(self, timeout: float) -> Message | None:
         """The next message, or None after `timeout` seconds of silence."""
@@ -46,22 +51,33 @@ class Follower:
                 self._waiter = None
         return self._messages.popleft() if self._messages else None
 
-    def push(self, message: Message) -> None:
-        """Take a message that came for the response. One that was seen already (after a replay) is left out."""
-        if self._is_ended or (message.next and message.next <= self._next):
-            return
+    def push(self, message: Message) -> bool:
+        """Take a message that came for the response. False: others before it are missing, and it was not taken.
+
+        One that was seen already (after a replay) and whatever comes after the last one is left out.
+        """
+        if self.is_ended or self._is_failed or (message.next and message.next <= self._next):
+            return True
+        if message.first > self._next:
+            return False
         self._next = max(self._next, message.next)
-        self._is_ended = message.kind in LAST
-        self._messages.append(message)
-        self._wake()
+        self.is_ended = message.kind in LAST
+        self._take(message)
+        return True
 
     def fail(self, error: ProtocolError) -> None:
         """End the response for its follower with an error that is not the worker's."""
-        self.push(Message(Kind.REJECT, 0, 0, encode(error.to_plain())))
+        if not (self.is_ended or self._is_failed):
+            self._is_failed = True
+            self._take(Message(Kind.REJECT, 0, 0, encode(error.to_plain())))
 
     async def is_claimed(self) -> bool:
         """Whether a worker has taken the job."""
         return bool(await self._inbox.client.exists(names.claim(self._response_id)))
+
+    async def is_running(self) -> bool:
+        """Whether the response has still to end: its job waits or is being worked on."""
+        return bool(await self._inbox.client.exists(names.job(self._response_id)))
 
     async def cancel(self) -> None:
         """Nobody wants the response any more: tell its worker, now or when it begins."""
@@ -70,6 +86,10 @@ class Follower:
     def close(self) -> None:
         """Stop following."""
         self._inbox.forget(self._response_id)
+
+    def _take(self, message: Message) -> None:
+        self._messages.append(message)
+        self._wake()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -85,13 +105,14 @@ class Inbox:
         self._followers: dict[str, Follower] = {}
         self._last = b"0"
         self._tasks: list[asyncio.Task[None]] = []
+        self._replays: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Make the inbox and start to read it."""
         await self._make()
         self._tasks = [
-            asyncio.create_task(self._read(), name="inbox reader"),
-            asyncio.create_task(self._keep_house(), name="inbox housekeeping"),
+            run_for_ever("inbox reader", self._read),
+            run_for_ever("inbox housekeeping", self._keep_house),
         ]
 
     def follow(self, response_id: str) -> Follower:
@@ -120,7 +141,7 @@ class Inbox:
         while True:
             try:
                 reply: Any = await self.client.xread({self.name: self._last}, block=_BLOCK_MILLISECONDS)
-            except RedisError as error:
+            except (RedisError, OSError) as error:
                 log.warning("the event log is away, trying again", error=type(error).__name__)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
@@ -130,10 +151,31 @@ class Inbox:
                     self._deal(fields)
 
     def _deal(self, fields: dict[bytes, bytes]) -> None:
-        for response_id, raw in fields.items():
-            follower = self._followers.get(response_id.decode())
-            if follower is not None:
-                follower.push(Message.from_bytes(raw))
+        for raw_id, raw in fields.items():
+            response_id = raw_id.decode()
+            follower = self._followers.get(response_id)
+            if follower is None:
+                continue
+            message = Message.from_bytes(raw)
+            if not follower.push(message):
+                replay = asyncio.create_task(self._fill_gap(response_id, follower, message))
+                self._replays.add(replay)
+                replay.add_done_callback(self._replays.discard)
+
+    async def _fill_gap(self, response_id: str, follower: Follower, message: Message) -> None:
+        """Messages before this one were lost (Valkey failed over, say): the journal was written with them."""
+        log.warning("messages were missed; replaying from the journal", response_id=response_id)
+        try:
+            await self._replay(response_id, follower)
+        except (RedisError, OSError) as error:
+            log.warning("the journal could not be read", error=type(error).__name__)
+        if not follower.push(message):
+            follower.fail(_LOST)
+
+    async def _replay(self, response_id: str, follower: Follower) -> None:
+        entries: Any = await self.client.xrange(names.journal(response_id))
+        for message in journal.messages(entries):
+            follower.push(message)
 
     async def _keep_house(self) -> None:
         """Drop what was read, and keep the inbox alive: one that nobody reads expires, which tells the workers."""
@@ -146,7 +188,7 @@ class Inbox:
                 _, is_there = await pipeline.execute()
                 if not is_there:
                     await self._recover()
-            except RedisError as error:
+            except (RedisError, OSError) as error:
                 log.warning("inbox housekeeping failed, trying again", error=type(error).__name__)
 
     async def _recover(self) -> None:
@@ -154,13 +196,7 @@ class Inbox:
         log.warning("the inbox was lost; replaying from the journals", followers=len(self._followers))
         await self._make()
         for response_id, follower in list(self._followers.items()):
-            entries: Any = await self.client.xrange(names.journal(response_id))
-            for message in journal.messages(entries):
-                follower.push(message)
-            if not await self.client.exists(names.job(response_id)):
-                follower.fail(
-                    server_error("The event log lost this response; ask again.", code="events_lost")
-                )
+            await self._replay(response_id, follower)
 
 
 def _streams(reply: Any) -> Iterable[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]:

@@ -1,7 +1,7 @@
 """The worker's end of the log: everything pending in a turn of the loop leaves in one pipeline write."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from responses_api.eventlog import names
+from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.message import LAST, Message
 
 log = structlog.get_logger(__name__)
@@ -25,6 +26,8 @@ class Address:
     """Where a response's messages go: the inbox of the process that asked, and whether a journal keeps them."""
 
     response_id: str
+    worker: str
+    """The name that the job was claimed under."""
     inbox: str | None
     journal: bool
     keep_journal: bool
@@ -32,24 +35,16 @@ class Address:
 
 
 class Publisher:
-    """Collects messages and writes them, in order, in as few writes as the load allows.
+    """Collects messages and writes them, in order, in as few writes as the load allows."""
 
-    `on_lost_inbox` is called with an inbox that no longer exists: the web process behind it is gone, and with it
-    whoever was listening.
-    """
-
-    def __init__(
-        self, client: "redis_asyncio.Redis", worker: str, on_lost_inbox: Callable[[str], None]
-    ) -> None:
+    def __init__(self, client: "redis_asyncio.Redis") -> None:
         self._client = client
-        self._worker = worker
-        self._on_lost_inbox = on_lost_inbox
         self._pending: dict[str, tuple[Address, Message]] = {}
         self._bytes = 0
         self._is_writing = False
         self._wake = asyncio.Event()
         self._written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._run(), name="publisher")
+        self._task = run_for_ever("publisher", self._run)
 
     def publish(self, address: Address, message: Message) -> None:
         """Take `message`; it is written soon."""
@@ -72,37 +67,38 @@ class Publisher:
 
     async def flushed(self) -> None:
         """Wait until everything taken so far is written."""
-        while self._pending:
+        while self._pending or self._is_writing:
             await asyncio.shield(self._written)
 
     async def close(self) -> None:
         """Write what is pending and stop."""
         await self.flushed()
         self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            batch = list(self._pending.values())
-            if not batch:
+            if not self._pending:
                 continue
-            size = self._bytes
             # Messages that come while this write is under way wait in a new collection and leave with the next one.
-            self._pending, self._bytes = {}, 0
+            batch, self._pending, self._bytes = list(self._pending.values()), {}, 0
             self._is_writing = True
-            await self._write_until_done(batch, size)
-            self._is_writing = False
-            written, self._written = self._written, asyncio.get_running_loop().create_future()
-            written.set_result(None)
+            try:
+                await self._write_until_done(batch)
+            finally:
+                self._is_writing = False
+                written, self._written = self._written, asyncio.get_running_loop().create_future()
+                written.set_result(None)
 
-    async def _write_until_done(self, batch: list[tuple[Address, Message]], size: int) -> None:
+    async def _write_until_done(self, batch: list[tuple[Address, Message]]) -> None:
         """Write `batch`; while Valkey is away, wait and try again: order and completeness come before speed."""
         while True:
             try:
                 await self._write(batch)
-            except RedisError as error:
-                log.warning("event log write failed, trying again", error=type(error).__name__, bytes=size)
+            except (RedisError, OSError) as error:
+                log.warning("event log write failed, trying again", error=type(error).__name__)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
                 return
@@ -115,14 +111,12 @@ class Publisher:
             if address.inbox is not None:
                 by_inbox.setdefault(address.inbox, {})[address.response_id] = raw
         for inbox, fields in by_inbox.items():
-            # The inbox is made by its reader: where it is missing, nobody reads.
+            # The inbox is made by its reader. Where it is missing, its reader makes it anew and reads the journals, or
+            # is gone, which the lease's look at the inboxes finds out.
             pipeline.xadd(inbox, fields, nomkstream=True)
         for address, message, raw in encoded:
             self._keep(pipeline, address, message, raw)
-        replies = await pipeline.execute()
-        for inbox, reply in zip(by_inbox, replies, strict=False):
-            if reply is None:
-                self._on_lost_inbox(inbox)
+        await pipeline.execute()
 
     def _keep(self, pipeline: Any, address: Address, message: Message, raw: bytes) -> None:
         """Journal the message, and after the last one let go of all that was kept for the response."""
@@ -138,11 +132,11 @@ class Publisher:
             elif message.first == 0:
                 pipeline.expire(journal, int(settings.RESPONSE_SECONDS + settings.JOURNAL_SECONDS))
         if is_last:
-            release(pipeline, address.response_id, self._worker, keep_journal=address.keep_journal)
+            release(pipeline, address.response_id, address.worker, keep_journal=address.keep_journal)
 
 
 async def missing_inboxes(client: "redis_asyncio.Redis", inboxes: Iterable[str]) -> list[str]:
-    """Those of the inboxes that are gone: nothing may be published for long, and their readers be gone all the same."""
+    """Those of the inboxes that are not there (any more)."""
     asked = list(inboxes)
     pipeline = client.pipeline(transaction=False)
     for inbox in asked:

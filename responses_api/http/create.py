@@ -5,25 +5,22 @@ the response is cancelled wherever it runs.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 import structlog
-from django.conf import settings
 
-from responses_api.eventlog.follow import Follower
 from responses_api.eventlog.message import Kind, Message
 from responses_api.http.body import ClientGone, read_json
 from responses_api.http.rendering import error_headers, internal_error
 from responses_api.http.request_id import HEADER, request_id_of
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.event_types import Dialect
-from responses_api.protocol.request import CreateRequest, parse_create
-from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode, frames_to_data
+from responses_api.protocol.request import parse_create
+from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
 from responses_api.services.access import authenticate
-from responses_api.services.create import Started, create
-from responses_api.services.endings import failed, failure
-from responses_api.services.watch import start_watching
+from responses_api.services.create import create
+from responses_api.services.listening import Listener
 
 log = structlog.get_logger(__name__)
 
@@ -59,40 +56,32 @@ class CreateEndpoint:
         principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
         structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
         request = parse_create(await read_json(exchange.headers, receive))
-        start_watching()
         started = await create(
             principal=principal,
             request=request,
             dialect=dialect_of(exchange.headers),
             request_id=exchange.request_id,
         )
+        structlog.contextvars.bind_contextvars(response_id=started.response_id)
         try:
-            await _relay_until_gone(exchange, request, started, receive)
+            relay = _stream if request.stream else _single
+            await _until_gone(relay(exchange, started.listener), receive)
         finally:
-            started.follower.close()
+            await started.listener.close()
 
 
-async def _relay_until_gone(
-    exchange: "_Exchange", request: CreateRequest, started: Started, receive: Any
-) -> None:
-    """Relay until the response ends or the client leaves, whichever comes first."""
-    relay = asyncio.ensure_future(
-        _stream(exchange, started) if request.stream else _single(exchange, started)
-    )
-    gone = asyncio.ensure_future(_disconnected(receive))
+async def _until_gone(relay: Coroutine[Any, Any, None], receive: Any) -> None:
+    """Relay until the response ends or the client leaves, whichever comes first. Raises `ClientGone`."""
+    relaying = asyncio.ensure_future(relay)
+    leaving = asyncio.ensure_future(_disconnected(receive))
     try:
-        await asyncio.wait((relay, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not relay.done():
-            await started.follower.cancel()
+        await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not relaying.done():
             raise ClientGone
-        await relay
-    except asyncio.CancelledError:
-        # This process is being stopped, and its connections with it.
-        await started.follower.cancel()
-        raise
+        await relaying
     finally:
-        relay.cancel()
-        gone.cancel()
+        relaying.cancel()
+        leaving.cancel()
 
 
 async def _disconnected(receive: Any) -> None:
@@ -100,55 +89,32 @@ async def _disconnected(receive: Any) -> None:
         pass
 
 
-async def _stream(exchange: "_Exchange", started: Started) -> None:
-    first = await _first_message(started)
-    if first.kind is Kind.REJECT:
-        raise ProtocolError.from_plain(decode(first.body))
+async def _stream(exchange: "_Exchange", listener: Listener) -> None:
+    message = await listener.next_message()
+    _raise_refusal(message)
     await exchange.begin(200, _SSE)
-    message: Message | None = first
-    following = 0
-    while message is None or message.kind is Kind.EVENTS:
-        if message is None:
-            await exchange.send(KEEP_ALIVE)
-        else:
-            following = message.next
-            await exchange.send(message.body)
-        message = await started.follower.next_message(settings.KEEP_ALIVE_SECONDS)
-    if message.kind is Kind.REJECT:
-        # Only our own side rejects once a stream has begun: the log was lost under it.
-        log.error("a stream broke off", response_id=started.response_id)
-        message = _broken_off(first, ProtocolError.from_plain(decode(message.body)), following)
+    try:
+        while message is None or message.kind is Kind.EVENTS:
+            await exchange.send(KEEP_ALIVE if message is None else message.body)
+            message = await listener.next_message()
+    except Exception:
+        # The client has read 200: whatever happens now has to be said in the stream.
+        log.exception("relay failed")
+        message = listener.break_off(internal_error())
     await exchange.end(message.body + DONE)
 
 
-def _broken_off(first: Message, error: ProtocolError, following: int) -> Message:
-    """The last words of a stream that nobody continues. Its first event told the response; what was said since then
-    went to the client and is kept nowhere, so that items it left open stay open.
-    """
-    begun = decode(next(frames_to_data(first.body)))["response"]
-    return failure((), failed(begun, error), error, following)
-
-
-async def _single(exchange: "_Exchange", started: Started) -> None:
-    message = await _first_message(started)
-    if message.kind is Kind.REJECT:
-        raise ProtocolError.from_plain(decode(message.body))
+async def _single(exchange: "_Exchange", listener: Listener) -> None:
+    message = await listener.next_message()
+    _raise_refusal(message)
+    assert message is not None
     await exchange.begin(200, (_JSON,))
     await exchange.end(message.body)
 
 
-async def _first_message(started: Started) -> Message:
-    """Wait for the first message: as long as a worker has the job, and for `QUEUE_SECONDS` until one takes it."""
-    follower: Follower = started.follower
-    message = await follower.next_message(settings.QUEUE_SECONDS)
-    while message is None:
-        if not await follower.is_claimed():
-            await follower.cancel()
-            raise server_error(
-                "No worker took the request in time; try again.", code="overloaded", status=503, retry_after=5
-            )
-        message = await follower.next_message(settings.KEEP_ALIVE_SECONDS)
-    return message
+def _raise_refusal(message: Message | None) -> None:
+    if message is not None and message.kind is Kind.REJECT:
+        raise ProtocolError.from_plain(decode(message.body))
 
 
 def dialect_of(headers: Mapping[bytes, bytes]) -> Dialect:

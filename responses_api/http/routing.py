@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from responses_api.http.create import CreateEndpoint
+from responses_api.services.watch import start_watching
 
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -22,6 +23,7 @@ class HttpRouter:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Hand the connection to whoever answers it."""
+        start_watching()
         if scope["type"] == "http":
             is_create = scope["method"] == "POST" and scope["path"] in _CREATE
             await (self._create if is_create else self._django)(scope, receive, send)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from responses_api.protocol import event_types as t
 from responses_api.protocol.event_types import Dialect
-from responses_api.protocol.fold import fold as fold
 from responses_api.protocol.plain import Json
 
 _TERMINAL_BY_STATUS = {

@@ -7,7 +7,7 @@ from typing import Final
 from responses_api.chains import load_context
 from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import claims
-from responses_api.eventlog.follow import Follower, Inbox, process_inbox
+from responses_api.eventlog.follow import Inbox, process_inbox
 from responses_api.protocol.calls import check_call_pairs
 from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
 from responses_api.protocol.event_types import Dialect
@@ -18,6 +18,7 @@ from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
 from responses_api.services.database import in_database
 from responses_api.services.identity import new_id, now
+from responses_api.services.listening import Listener
 from responses_api.services.routing import find_model
 from responses_api.services.running import find_running
 from tenants.keys import Principal
@@ -31,10 +32,10 @@ _NOT_HANDED_OVER: Final = server_error(
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A response on its way: follow it, or cancel it."""
+    """A response on its way: listen to it, and close the listener whatever happens."""
 
     response_id: str
-    follower: Follower
+    listener: Listener
 
 
 async def create(
@@ -79,7 +80,7 @@ def _dispatch(job: Job, request: CreateRequest, inbox: Inbox) -> Started:
         service_tier=request.service_tier,
         on_failure=refuse,
     )
-    return Started(job.response_id, follower)
+    return Started(job.response_id, Listener(follower, job.dialect))
 
 
 async def _history(principal: Principal, request: CreateRequest) -> list[Json]:

@@ -3,31 +3,30 @@
 import asyncio
 from typing import Final
 
-import structlog
 from django.conf import settings
 
 from responses_api.eventlog import bus
+from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.services.database import in_database
 from responses_api.services.reap import reap
 from tenants import keys
 
-log = structlog.get_logger(__name__)
-
 _tasks: Final[list["asyncio.Task[None]"]] = []
 
 
 def start_watching() -> None:
-    """Start the process's watchers, once."""
+    """Start the process's watchers, once; needs the running loop that they live on."""
     if not _tasks:
-        _tasks.append(asyncio.create_task(_reap_lost_workers(), name="reaper"))
-        _tasks.append(asyncio.create_task(bus.listen(asyncio_client(), on_access=keys.forget), name="bus"))
+        _tasks.append(run_for_ever("reaper", _reap_lost_workers))
+        _tasks.append(run_for_ever("access", _hear_of_access))
 
 
 async def _reap_lost_workers() -> None:
     while True:
         await asyncio.sleep(settings.LEASE_SECONDS / 4)
-        try:
-            await in_database(reap)
-        except Exception:
-            log.exception("reaping failed, trying again")
+        await in_database(reap)
+
+
+async def _hear_of_access() -> None:
+    await bus.listen(asyncio_client(), on_access=keys.forget, on_subscribed=keys.forget)

@@ -90,7 +90,7 @@ def server(django_db_setup: None) -> Iterator[AsgiServer]:
 @pytest.fixture(scope="session")
 def running_worker(server: AsgiServer) -> Iterator[None]:
     """A worker for the queues `priority` and `default`. Nobody serves `flex`: what is sent there waits."""
-    with pytest.MonkeyPatch.context() as patch, QueueWorker(("priority", "default")):
+    with pytest.MonkeyPatch.context() as patch, QueueWorker(("antiphon.priority", "antiphon.default")):
         patch.setenv("TEST_UPSTREAM_KEY", UPSTREAM_KEY)
         process_runtime().wait_until_started()
         yield

@@ -35,7 +35,13 @@ class AsgiServer:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result(10)
+        try:
+            asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result(10)
+        except TimeoutError:
+            left = [f"{task.get_name()}: {task.get_stack()}" for task in asyncio.all_tasks(self._loop)]
+            raise AssertionError(
+                "these tasks do not end when they are cancelled:\n" + "\n".join(left)
+            ) from None
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()

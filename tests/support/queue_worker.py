@@ -54,9 +54,9 @@ class QueueWorker:
         self._pool.submit(app.tasks[message.headers["task"]], *arguments, **options)
 
 
-def take_job(queue: str, timeout: float = 5.0) -> list[str]:
-    """The response ids in the next message of a queue that no worker serves."""
-    with app.connection_for_read() as broker, broker.SimpleQueue(queue, no_ack=True) as waiting:
+def take_job(tier: str, timeout: float = 5.0) -> list[str]:
+    """The response ids in the next message of a service tier that no worker serves."""
+    with app.connection_for_read() as broker, broker.SimpleQueue(f"antiphon.{tier}", no_ack=True) as waiting:
         message = waiting.get(timeout=timeout)
     (response_ids,), _, _ = message.payload
     return list(response_ids)

@@ -25,17 +25,9 @@ def worker() -> str:
 
 
 @pytest.fixture
-def lost_inboxes() -> list[str]:
-    """The inboxes that the publisher found missing."""
-    return []
-
-
-@pytest.fixture
-async def publisher(
-    client: "redis_asyncio.Redis", worker: str, lost_inboxes: list[str]
-) -> AsyncIterator[Publisher]:
+async def publisher(client: "redis_asyncio.Redis") -> AsyncIterator[Publisher]:
     """The worker's end."""
-    publisher = Publisher(client, worker, lost_inboxes.append)
+    publisher = Publisher(client)
     yield publisher
     await publisher.close()
 

@@ -25,10 +25,17 @@ def told(first: int, count: int = 1, kind: Kind = Kind.EVENTS) -> Message:
 
 
 def address(
-    response_id: str, inbox: str | None, *, journal: bool = True, keep_journal: bool = True
+    response_id: str,
+    inbox: str | None,
+    *,
+    journal: bool = True,
+    keep_journal: bool = True,
+    worker: str = "test:nobody",
 ) -> Address:
     """Where the messages of a response go."""
-    return Address(response_id=response_id, inbox=inbox, journal=journal, keep_journal=keep_journal)
+    return Address(
+        response_id=response_id, worker=worker, inbox=inbox, journal=journal, keep_journal=keep_journal
+    )
 
 
 async def hear(follower: Follower, timeout: float = 5.0) -> list[Message]:

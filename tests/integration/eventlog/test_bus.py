@@ -5,7 +5,7 @@ from typing import Any
 
 import redis.asyncio as redis_asyncio
 
-from responses_api.eventlog import bus, names
+from responses_api.eventlog import bus, claims, names
 from responses_api.eventlog.connection import asyncio_client
 from tests.integration.eventlog.messages import new_response
 
@@ -32,6 +32,7 @@ async def test_a_cancel_is_heard_by_every_process_and_by_those_to_come(client: A
     ]
     await listeners(client, before + 2)
     response_id = new_response()
+    await client.set(names.claim(response_id), b"somebody", ex=60)
     await bus.cancel(client, response_id)
     for queue in queues:
         await heard(queue, response_id)
@@ -41,21 +42,34 @@ async def test_a_cancel_is_heard_by_every_process_and_by_those_to_come(client: A
         task.cancel()
 
 
+async def test_a_cancelled_job_that_nobody_claimed_is_gone_at_once_and_not_taken_when_it_comes_late(
+    client: Any, worker: str
+) -> None:
+    waiting, late = new_response(), new_response()
+    claims.offer([(waiting, b"content")])
+    for response_id in (waiting, late):
+        await bus.cancel(client, response_id)
+    assert not await client.exists(names.job(waiting))
+    claims.offer([(late, b"content")])
+    assert claims.claim([waiting, late], worker) == []
+    assert not await client.exists(names.job(late))
+
+
 async def test_a_listener_survives_a_lost_connection(client: "redis_asyncio.Redis") -> None:
     before: Any = await client.pubsub_numsub(names.BUS)
-    queue: asyncio.Queue[str] = asyncio.Queue()
-    mine = asyncio_client(client_name=f"listener-{id(queue)}")
-    task = asyncio.create_task(bus.listen(mine, on_cancel=queue.put_nowait))
+    got: set[str] = set()
+    mine = asyncio_client(client_name=f"listener-{id(got)}")
+    task = asyncio.create_task(bus.listen(mine, on_cancel=got.add))
     await listeners(client, before[0][1] + 1)
     killed: Any = [
-        entry["id"] for entry in await client.client_list() if entry["name"] == f"listener-{id(queue)}"
+        entry["id"] for entry in await client.client_list() if entry["name"] == f"listener-{id(got)}"
     ]
     for connection in killed:
         await client.client_kill_filter(_id=connection)
     response_id = new_response()
+    await client.set(names.claim(response_id), b"somebody", ex=60)
     async with asyncio.timeout(8):
-        while queue.empty():
+        while response_id not in got:
             await bus.cancel(client, response_id)
             await asyncio.sleep(0.05)
-    await heard(queue, response_id)
     task.cancel()

@@ -17,7 +17,6 @@ from tests.support.chat import chat_error, chat_stream
 from tests.support.checks import checked_stream
 from tests.support.client import Client
 from tests.support.upstream import ScriptedUpstream
-from workers.runtime import process_runtime
 
 VALKEY: Any = blocking_client()
 
@@ -54,11 +53,10 @@ def test_a_ready_service_says_so(root: Client, friend: Client) -> None:
 
 
 def test_a_missing_worker_is_named(root: Client, friend: Client) -> None:
-    beat = names.beat(process_runtime().worker)
-    value, left = VALKEY.get(beat), VALKEY.pttl(beat)
-    VALKEY.delete(beat)
+    workers = VALKEY.smembers(names.WORKERS)
+    VALKEY.delete(names.WORKERS)
     status, states = parts(root)
-    VALKEY.set(beat, value, px=left)
+    VALKEY.sadd(names.WORKERS, *workers)
     assert (status, states.pop("worker")) == (503, "missing")
     assert set(states.values()) == {"ok"}
 

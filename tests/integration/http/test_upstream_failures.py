@@ -16,13 +16,13 @@ from tests.support.upstream import ScriptedUpstream
 from tests.support.upstream_http import End
 
 BEGUN = chat_stream("Hel", "lo", finish=None, usage=None, done=False)
-SAID_BY_UPSTREAM = "account 4711 of user@example.com at https://upstream.internal/v1"
+SAID_BY_UPSTREAM = "account kumquat of user@example.com at https://upstream.internal/v1"
 LEAKS = (
     UPSTREAM_KEY,
     "127.0.0.1",
     "/chat/completions",
     "Traceback",
-    "4711",
+    "kumquat",
     "upstream.internal",
     "example.com",
 )
@@ -109,10 +109,10 @@ def test_an_outage_is_told_by_its_status(
     assert_error(refused_stream(friend), told, kind, code)
 
 
-def test_a_failed_response_is_kept_and_a_refused_request_is_not(
+def test_an_answer_that_failed_is_kept_and_a_request_that_was_refused_is_not(
     friend: Client, stranger: Client, upstream: ScriptedUpstream
 ) -> None:
-    upstream.reply(status=500, body=chat_error("x"))
+    upstream.reply(body=BEGUN, end="cut")
     friend.create(input="Hello")
     (failed,) = friend.get("/responses").json()["data"]
     assert (failed["status"], failed["error"]["code"]) == ("failed", "upstream_error")
@@ -121,6 +121,8 @@ def test_a_failed_response_is_kept_and_a_refused_request_is_not(
     upstream.reply(status=400, body=chat_error("This model's maximum context length is 8 tokens"))
     error = assert_error(friend.create(input="Hello"), 400, "invalid_request", "context_length_exceeded")
     assert error["param"] == "input"
+    upstream.reply(status=500, body=chat_error("x"))
+    assert_error(friend.create(input="Hello"), 500, "model_error", "upstream_error")
     assert len(friend.get("/responses").json()["data"]) == 1
 
 

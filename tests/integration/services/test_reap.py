@@ -78,7 +78,7 @@ async def _lose(job: Job, parts: Sequence[Part] | None, store: bool, finished: b
     async with asyncio_client() as client:
         await claims.register(client, worker)
         assert len(claims.claim([job.response_id], worker)) == 1
-        publisher = Publisher(client, worker, lambda _: None)
+        publisher = Publisher(client)
         if parts is not None:
             emitter.start()
             for part in parts:
@@ -87,7 +87,7 @@ async def _lose(job: Job, parts: Sequence[Part] | None, store: bool, finished: b
             emitter.finish()
         body = emitter.drain()
         if job.request["stream"] and body:
-            to = Address(job.response_id, job.inbox, journal=True, keep_journal=job.request["store"])
+            to = Address(job.response_id, worker, job.inbox, journal=True, keep_journal=job.request["store"])
             publisher.publish(to, Message(Kind.EVENTS, 0, emitter.next_sequence, body))
         await publisher.close()
         await client.delete(names.beat(worker))

@@ -1,0 +1,101 @@
+"""One client's ear on its response: every transport hears it through this, and always hears its end."""
+
+from typing import Final
+
+import structlog
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from responses_api.eventlog.follow import Follower
+from responses_api.eventlog.message import LAST, Kind, Message
+from responses_api.protocol.closing import closing
+from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.fold import fold
+from responses_api.protocol.sse import decode, frames_to_data
+from responses_api.services.endings import failed, failure
+
+log = structlog.get_logger(__name__)
+
+_NOBODY_CAME: Final = server_error(
+    "No worker took the request in time; try again.", code="overloaded", status=503, retry_after=5
+)
+_END_LOST: Final = server_error("The event log lost the end of this response.", code="events_lost")
+_MOST_KEPT_BYTES: Final = 1 << 20
+
+
+class Listener:
+    """The messages of a response for one client. Close it whatever happens: a response nobody hears is cancelled.
+
+    It remembers what it told (up to a mebibyte), so that a stream which the log cannot end still ends by the rules.
+    """
+
+    def __init__(self, follower: Follower, dialect: Dialect) -> None:
+        self._follower = follower
+        self._dialect: Dialect = dialect
+        self._is_begun = False
+        self._told: list[bytes] = []
+        self._told_bytes = 0
+        self._next = 0
+
+    async def next_message(self) -> Message | None:
+        """The next message; None after a while of silence, when the client wants a sign of life.
+
+        The first message is never None: it is waited for `QUEUE_SECONDS` until a worker takes the job, then for as long
+        as the worker has it. REJECT comes as the first message or not at all.
+        """
+        if not self._is_begun:
+            message = await self._first_message()
+        else:
+            silence = await self._follower.next_message(settings.KEEP_ALIVE_SECONDS)
+            if silence is None:
+                await self._check()
+                return None
+            message = silence
+        if message.kind is Kind.REJECT and self._told:
+            return self.break_off(ProtocolError.from_plain(decode(message.body)))
+        self._remember(message)
+        return message
+
+    def break_off(self, error: ProtocolError) -> Message:
+        """The end of a stream that has begun and cannot go on here."""
+        log.error("a stream broke off", error=error.code or error.type)
+        told = [decode(data) for body in self._told for data in frames_to_data(body)]
+        so_far = fold(told)
+        assert so_far is not None, "a stream begins with a snapshot"
+        is_whole = told[-1]["sequence_number"] + 1 == self._next
+        ends = closing(told, self._dialect) if is_whole else ()
+        return failure(ends, failed(so_far, error), error, self._next)
+
+    async def close(self) -> None:
+        """Stop listening. Unless the response has come to its end, nobody wants it any more."""
+        self._follower.close()
+        if self._follower.is_ended:
+            return
+        try:
+            await self._follower.cancel()
+        except (RedisError, OSError) as error:
+            log.warning("a response could not be cancelled", error=type(error).__name__)
+
+    async def _first_message(self) -> Message:
+        message = await self._follower.next_message(settings.QUEUE_SECONDS)
+        while message is None:
+            if not await self._follower.is_claimed():
+                self._follower.fail(_NOBODY_CAME)
+            await self._check()
+            message = await self._follower.next_message(settings.KEEP_ALIVE_SECONDS)
+        self._is_begun = True
+        return message
+
+    async def _check(self) -> None:
+        """In a silence: a response that has ended without its end coming here never will."""
+        if not await self._follower.is_running():
+            self._follower.fail(_END_LOST)
+
+    def _remember(self, message: Message) -> None:
+        if message.kind in LAST:
+            return
+        self._next = message.next
+        self._told_bytes += len(message.body)
+        if not self._told or self._told_bytes <= _MOST_KEPT_BYTES:
+            self._told.append(message.body)

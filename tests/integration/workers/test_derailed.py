@@ -1,0 +1,56 @@
+"""A response that leaves its way comes to an end all the same, and its siblings do not notice."""
+
+import threading
+
+import pytest
+
+from responses_api.eventlog import claims, names
+from responses_api.eventlog.connection import blocking_client
+from tests.support.checks import checked_stream
+from tests.support.client import Client
+from tests.support.queue_worker import take_job
+from tests.support.upstream import ScriptedUpstream
+from workers.emitter import Emitter
+from workers.runtime import process_runtime
+
+UNSERVED = "flex"
+
+
+def run_next() -> threading.Thread:
+    """Let the worker of this process run the job that waits in the tier nobody serves."""
+    running = threading.Thread(target=process_runtime().run, args=(take_job(UNSERVED),))
+    running.start()
+    return running
+
+
+def test_a_stream_whose_end_cannot_be_made_fails_by_the_rules(
+    friend: Client, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Emitter) -> bytes:
+        raise TypeError("cannot be made")
+
+    monkeypatch.setattr(Emitter, "terminal", broken)
+    exchange = friend.stream(input="Hello", service_tier=UNSERVED)
+    running = run_next()
+    exchange.read_all()
+    running.join(10)
+    assert not running.is_alive()
+    assert exchange.events[-1]["type"] in ("response.failed", "response.completed")
+    checked_stream(exchange)
+
+
+def test_an_envelope_that_cannot_be_read_ends_its_response_and_not_its_siblings(
+    friend: Client, upstream: ScriptedUpstream
+) -> None:
+    client = blocking_client()
+    claims.offer([("resp_broken", b"{}")])
+    exchange = friend.stream(input="Hello", service_tier=UNSERVED)
+    ids = [*take_job(UNSERVED), "resp_broken"]
+    running = threading.Thread(target=process_runtime().run, args=(ids,))
+    running.start()
+    exchange.read_all()
+    running.join(10)
+    assert not running.is_alive()
+    assert checked_stream(exchange, friend)["status"] == "completed"
+    assert not client.exists(names.job("resp_broken"), names.claim("resp_broken"))
+    assert not client.sismember(names.running(process_runtime().worker), "resp_broken")
