@@ -2,11 +2,15 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 urlpatterns = [
+    path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("", include("responses_api.http.urls")),
 ]
 
+handler400 = "responses_api.http.rendering.bad_request"
+handler403 = "responses_api.http.rendering.forbidden"
 handler404 = "responses_api.http.rendering.unknown_url"
 handler500 = "responses_api.http.rendering.failed_view"

@@ -5,25 +5,38 @@ from typing import Any
 
 from celery import current_app
 from django.db import connection
-from django.http import HttpRequest, HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
-from responses_api.http.rendering import JSON
-from responses_api.protocol.sse import encode
 
 
-def healthz(request: HttpRequest) -> HttpResponse:
-    """The web process answers."""
-    return HttpResponse(encode({"status": "ok"}), content_type=JSON)
+class _Probe(APIView):
+    """Probes have no key."""
+
+    authentication_classes = ()
+    permission_classes = ()
 
 
-def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when a response could be generated now, else 503; `parts` says what is missing, without addresses."""
-    parts = {name: _state(check) for name, check in _CHECKS.items()}
-    is_ready = all(state == "ok" for state in parts.values())
-    body = {"status": "ready" if is_ready else "not ready", "parts": parts}
-    return HttpResponse(encode(body), status=200 if is_ready else 503, content_type=JSON)
+class Healthz(_Probe):
+    """`GET /healthz`."""
+
+    def get(self, request: Request) -> Response:
+        """The web process answers."""
+        return Response({"status": "ok"})
+
+
+class Readyz(_Probe):
+    """`GET /readyz`."""
+
+    def get(self, request: Request) -> Response:
+        """200 when a response could be generated now, else 503; `parts` says what is missing, without addresses."""
+        parts = {name: _state(check) for name, check in _CHECKS.items()}
+        is_ready = all(state == "ok" for state in parts.values())
+        body = {"status": "ready" if is_ready else "not ready", "parts": parts}
+        return Response(body, status=200 if is_ready else 503)
 
 
 def _state(check: Callable[[], bool]) -> str:

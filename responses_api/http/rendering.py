@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import structlog
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import (
+    BadRequest,
+    DisallowedHost,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+)
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
@@ -61,13 +67,28 @@ def render_exception(exception: Exception, context: Mapping[str, Any]) -> Respon
 
 def unknown_url(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The 404 of a URL that the service does not have."""
-    error = not_found(f"There is no {request.path} here; see /v1/responses and /v1/models.")
-    return HttpResponse(encode(error.body()), status=404, content_type=JSON)
+    return _answer(not_found(f"There is no {request.path} here; see /v1/responses and /v1/models."))
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The 400 of a request that Django itself refuses."""
+    return _answer(_as_protocol_error(exception))
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The 403 of a page that is not the caller's."""
+    return _answer(_as_protocol_error(exception))
 
 
 def failed_view(request: HttpRequest) -> HttpResponse:
     """The 500 of a view that raised."""
-    return HttpResponse(encode(internal_error().body()), status=500, content_type=JSON)
+    return _answer(internal_error())
+
+
+def _answer(error: ProtocolError) -> HttpResponse:
+    return HttpResponse(
+        encode(error.body()), status=error.status, content_type=JSON, headers=error_headers(error)
+    )
 
 
 def internal_error() -> ProtocolError:
@@ -86,8 +107,12 @@ def _as_protocol_error(exception: Exception) -> ProtocolError:
         return not_found("There is nothing at this address.")
     if isinstance(exception, RequestDataTooBig):
         return invalid_request("The request body is too large.", status=413)
+    if isinstance(exception, DisallowedHost):
+        return invalid_request("The host of this request is none of ALLOWED_HOSTS.")
+    if isinstance(exception, SuspiciousOperation | BadRequest):
+        return invalid_request("The request is not one that this page can make sense of.")
     if isinstance(exception, exceptions.PermissionDenied | PermissionDenied):
-        return invalid_request("This key may not do that.", code="permission_denied", status=403)
+        return invalid_request("You may not do that.", code="permission_denied", status=403)
     if isinstance(exception, exceptions.APIException) and exception.status_code < 500:
         return invalid_request(str(exception.detail), status=exception.status_code)
     log.error("view failed", exc_info=exception)

@@ -10,6 +10,6 @@ urlpatterns = [
     re_path(r"^v1/responses/(?P<response_id>[^/]+)/input_items/?$", views.InputItems.as_view()),
     re_path(r"^v1/models/?$", views.Models.as_view()),
     re_path(r"^v1/models/(?P<name>.+?)/?$", views.OneModel.as_view()),
-    re_path(r"^healthz/?$", health.healthz),
-    re_path(r"^readyz/?$", health.readyz),
+    re_path(r"^healthz/?$", health.Healthz.as_view()),
+    re_path(r"^readyz/?$", health.Readyz.as_view()),
 ]
