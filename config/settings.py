@@ -58,6 +58,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "responses_api.http.connections.ReturnConnectionMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "responses_api.http.request_id.RequestIdMiddleware",
@@ -106,13 +107,27 @@ USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- shared engines -------------------------------------------------------------------------------
+_database = env.db_url("DATABASE_URL", default="postgres://antiphon@127.0.0.1:5432/antiphon")
 DATABASES = {
     "default": {
-        **env.db_url("DATABASE_URL", default="postgres://antiphon@127.0.0.1:5432/antiphon"),
-        "CONN_MAX_AGE": 300,
+        **_database,
+        # Under ASGI every request has a thread of its own: a connection kept by its thread would serve one request and
+        # then be nobody's. The pool is the process's, and its size the most that PostgreSQL sees of it.
+        "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            "connect_timeout": 5,
+            **_database.get("OPTIONS", {}),
+            "pool": {
+                "min_size": 0,
+                "max_size": positive(env.int, "ANTIPHON_DATABASE_CONNECTIONS", 20),
+                "timeout": positive(env.float, "ANTIPHON_DATABASE_WAIT_SECONDS", 10.0),
+            },
+        },
     }
 }
+# Of everything that runs in a scope (`tenants/scoping.py`), so of every request, and of no migration.
+STATEMENT_SECONDS = positive(env.float, "ANTIPHON_STATEMENT_SECONDS", 30.0)
 VALKEY_URL = env.str("VALKEY_URL", default="redis://127.0.0.1:6379/0")
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or VALKEY_URL
 
@@ -130,6 +145,7 @@ REST_FRAMEWORK = {
 
 MAX_BODY_BYTES = positive(env.int, "ANTIPHON_MAX_BODY_BYTES", 64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+MAX_CONTEXT_BYTES = positive(env.int, "ANTIPHON_MAX_CONTEXT_BYTES", 64 * 1024 * 1024)
 KEEP_ALIVE_SECONDS = positive(env.float, "ANTIPHON_KEEP_ALIVE_SECONDS", 15.0)
 CACHE_SECONDS = positive(env.float, "ANTIPHON_CACHE_SECONDS", 5.0)
 QUEUE_SECONDS = positive(env.float, "ANTIPHON_QUEUE_SECONDS", 30.0)

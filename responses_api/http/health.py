@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
+from tenants.scoping import operator_scope
 
 
 class _Probe(APIView):
@@ -47,7 +48,7 @@ def _state(check: Callable[[], bool]) -> str:
 
 
 def _database() -> bool:
-    with connection.cursor() as cursor:
+    with operator_scope(), connection.cursor() as cursor:  # the scope bounds the time of the query
         cursor.execute("SELECT 1 FROM responses_api_response LIMIT 0")
     return True
 

@@ -1,5 +1,6 @@
 """Bodies on the wire: orjson for what is right, the one error shape for everything else."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from rest_framework.response import Response
 
 from responses_api.protocol.errors import ProtocolError, invalid_request, not_found, server_error
 from responses_api.protocol.sse import encode
+from responses_api.services.database import UNANSWERED, unanswered
 
 log = structlog.get_logger(__name__)
 
@@ -81,8 +83,9 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def failed_view(request: HttpRequest) -> HttpResponse:
-    """The 500 of a view that raised."""
-    return _answer(internal_error())
+    """The 500 of a view that raised, or the 503 where the database did not answer it."""
+    raised = sys.exception()
+    return _answer(unanswered(raised) if isinstance(raised, UNANSWERED) else internal_error())
 
 
 def _answer(error: ProtocolError) -> HttpResponse:
@@ -105,6 +108,8 @@ def _as_protocol_error(exception: Exception) -> ProtocolError:
         return invalid_request(f"{exception.detail}", status=405)
     if isinstance(exception, Http404):
         return not_found("There is nothing at this address.")
+    if isinstance(exception, UNANSWERED):
+        return unanswered(exception)
     if isinstance(exception, RequestDataTooBig):
         return invalid_request("The request body is too large.", status=413)
     if isinstance(exception, DisallowedHost):
