@@ -1,5 +1,6 @@
 """A request's body: read to its end, bounded, inflated, parsed."""
 
+import io
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -11,6 +12,8 @@ from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.sse import decode
 
 _CHUNK: Final = 1 << 16
+_MAX_WINDOW: Final = 1 << 23
+"""The window that a zstd body may ask the decoder to keep: 8 MiB, as RFC 9659 says for HTTP."""
 
 
 class ClientGone(Exception):
@@ -64,26 +67,87 @@ def _inflate(raw: bytes, encoding: str) -> bytes:
         if encoding in ("", "identity"):
             return raw
         if encoding in ("gzip", "x-gzip"):
-            return _bounded(zlib.decompressobj(wbits=31), raw)
+            return _gunzip(raw)
         if encoding == "zstd":
-            return _bounded(zstandard.ZstdDecompressor().decompressobj(), raw)
+            return _unzstd(raw)
     except (zlib.error, zstandard.ZstdError):
         raise invalid_request(f"The request body is not valid {encoding}.") from None
     raise invalid_request("The header Content-Encoding must be gzip, zstd or identity.", status=415)
 
 
-def _bounded(inflater: Any, raw: bytes) -> bytes:
-    """Inflate piece by piece, so that a bomb is refused before it has gone off."""
-    size, pieces = 0, []
-    for start in range(0, len(raw), _CHUNK):
-        piece = inflater.decompress(raw[start : start + _CHUNK])
-        size += len(piece)
-        if size > settings.MAX_BODY_BYTES:
+class _Inflated:
+    """What came out so far. `room` is how much a step may still produce: one byte more than is allowed, which tells."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self.room = settings.MAX_BODY_BYTES + 1
+
+    def add(self, piece: bytes) -> None:
+        """Take what a step produced. Raises `ProtocolError` 413 where it is more than is allowed."""
+        self.room -= len(piece)
+        if self.room <= 0:
             raise _too_large()
-        pieces.append(piece)
+        self._pieces.append(piece)
+
+    def whole(self) -> bytes:
+        """All of it."""
+        return b"".join(self._pieces)
+
+
+def _gunzip(raw: bytes) -> bytes:
+    """Inflate one gzip member, no step of which produces more than there is room for."""
+    inflater, inflated, at = zlib.decompressobj(wbits=31), _Inflated(), 0
+    while at < len(raw) and not inflater.eof:
+        inflated.add(inflater.decompress(raw[at : at + _CHUNK], inflated.room))
+        at += _CHUNK
     if not inflater.eof:
-        raise invalid_request("The compressed request body is cut off.")
-    return b"".join(pieces)
+        raise _cut_off()
+    if inflater.unused_data or at < len(raw):
+        raise _something_follows()
+    return inflated.whole()
+
+
+def _unzstd(raw: bytes) -> bytes:
+    """Inflate one zstd frame, by a single read that produces no more than there is room for."""
+    source, inflated = _ToItsLastByte(raw), _Inflated()
+    reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(source, read_size=_CHUNK)
+    inflated.add(reader.read(inflated.room))
+    if source.was_too_short:
+        raise _cut_off()
+    if not source.is_used_up:
+        raise _something_follows()
+    return inflated.whole()
+
+
+class _ToItsLastByte(io.BytesIO):
+    """A body that hands out its last byte by itself: the reader does not say where a frame ends, but a whole frame
+    asks for that byte and never for another one.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__(raw)
+        self._last = len(raw) - 1
+        self.was_too_short = False
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether every byte was asked for."""
+        return self.tell() > self._last
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Some of the next bytes."""
+        self.was_too_short = self.is_used_up
+        return super().read(min(size or _CHUNK, max(1, self._last - self.tell())))
+
+
+def _cut_off() -> ProtocolError:
+    return invalid_request("The compressed request body is cut off.")
+
+
+def _something_follows() -> ProtocolError:
+    return invalid_request(
+        "Something follows the compressed request body: send one gzip member or one zstd frame."
+    )
 
 
 def _too_large() -> ProtocolError:

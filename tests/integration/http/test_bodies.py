@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import random
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +13,8 @@ from pytest_django import Settings
 
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
+from responses_api.http.body import read_json
+from responses_api.protocol.errors import ProtocolError
 from tests.integration.conftest import MODEL
 from tests.support.checks import checked_response
 from tests.support.client import Answer, Client
@@ -78,10 +82,72 @@ def test_bombs_are_413_before_they_go_off(encoding: str, untouched: Client, sett
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-@pytest.mark.parametrize("spoil", [lambda body: body[:-5], lambda body: b"", lambda body: b"x" + body])
+async def test_a_bomb_produces_no_more_than_is_allowed(encoding: str, settings: Settings) -> None:
+    settings.MAX_BODY_BYTES = 1_000_000
+    blank = b" " * 200_000_000
+    bomb = gzip.compress(blank, 1) if encoding == "gzip" else zstandard.compress(blank)
+    del blank
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": bomb}
+
+    headers = {b"content-type": b"application/json", b"content-encoding": encoding.encode()}
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError) as refused:
+            await read_json(headers, receive)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused.value.status == 413
+    assert most < len(bomb) + 3 * settings.MAX_BODY_BYTES
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+@pytest.mark.parametrize("size", [1, (1 << 16) - 1, 1 << 16, (1 << 17) + 1, 1 << 20, (1 << 20) + 1, 1 << 21])
+async def test_bodies_of_every_size_up_to_the_limit_are_inflated_whole(
+    encoding: str, size: int, settings: Settings
+) -> None:
+    text = b'"' + random.Random(size).randbytes(size // 2).hex().encode()[: size - 2] + b'"'
+    body = text.ljust(size) if size > 1 else b"7"
+    packed = gzip.compress(body) if encoding == "gzip" else zstandard.compress(body)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": packed}
+
+    headers = {b"content-type": b"application/json", b"content-encoding": encoding.encode()}
+    settings.MAX_BODY_BYTES = max(size, len(packed))
+    assert await read_json(headers, receive) == json.loads(body)
+
+
+def pack(encoding: str, body: bytes) -> bytes:
+    return gzip.compress(body) if encoding == "gzip" else zstandard.compress(body)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda body: body[:-5],
+        lambda body: body[:-1],
+        lambda body: b"",
+        lambda body: b"x" + body,
+        lambda body: body + b"x",
+        lambda body: body + b"\x00",
+        lambda body: body + body,
+    ],
+)
 def test_damaged_compression_is_refused(encoding: str, spoil: Any, untouched: Client) -> None:
-    body = gzip.compress(GOOD) if encoding == "gzip" else zstandard.compress(GOOD)
-    assert_refused(post(untouched, spoil(body), content_encoding=encoding, content_type="application/json"))
+    body = spoil(pack(encoding, GOOD))
+    assert_refused(post(untouched, body, content_encoding=encoding, content_type="application/json"))
+
+
+def test_a_window_larger_than_http_allows_is_refused(untouched: Client) -> None:
+    long = zstandard.ZstdCompressionParameters(window_log=27, write_content_size=False)
+    stream = zstandard.ZstdCompressor(compression_params=long).compressobj()
+    body = stream.compress(GOOD) + stream.flush()
+    assert zstandard.get_frame_parameters(body).window_size > 1 << 23
+    assert_refused(post(untouched, body, content_encoding="zstd"))
 
 
 @pytest.mark.parametrize("pieces", [1, 10])
