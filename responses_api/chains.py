@@ -6,6 +6,7 @@ ends in a failed, cancelled or unknown response. All of these look alike to a ca
 
 from typing import Final
 
+from django.conf import settings
 from django.db import connection
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
@@ -15,7 +16,8 @@ from tenants.scoping import current_scope
 
 CONTINUABLE: Final = frozenset({"completed", "incomplete"})
 
-# The recursion walks primary keys; the items of all responses then come in one ordered read.
+# The recursion walks primary keys; the items of all responses then come in one ordered read. Where they are more than
+# is allowed, their data stays in the database.
 _CHAIN: Final = """
 WITH RECURSIVE chain AS (
     SELECT id, previous_id, status, 0 AS depth
@@ -23,11 +25,16 @@ WITH RECURSIVE chain AS (
   UNION ALL
     SELECT r.id, r.previous_id, r.status, chain.depth + 1
       FROM chain JOIN responses_api_response r ON r.id = chain.previous_id AND r.tenant_id = %(tenant)s
+), context AS MATERIALIZED (
+    SELECT chain.depth, chain.previous_id, chain.status, item.position, item.data::text AS data
+      FROM chain LEFT JOIN responses_api_item item
+        ON item.response_id = chain.id AND item.tenant_id = %(tenant)s
+), size AS (
+    SELECT coalesce(sum(octet_length(data)), 0) AS bytes FROM context
 )
-SELECT chain.depth, chain.previous_id, chain.status, item.data::text
-  FROM chain LEFT JOIN responses_api_item item
-    ON item.response_id = chain.id AND item.tenant_id = %(tenant)s
- ORDER BY chain.depth DESC, item.position
+SELECT context.previous_id, context.status, size.bytes, CASE WHEN size.bytes <= %(most)s THEN context.data END
+  FROM context CROSS JOIN size
+ ORDER BY context.depth DESC, context.position
 """
 
 
@@ -43,14 +50,26 @@ def not_continuable(response_id: str) -> ProtocolError:
 def load_context(response_id: str) -> list[Json]:
     """All items of the chain that ends in `response_id`, oldest first, inside the current tenant scope.
 
-    Raises `ProtocolError` 400 `previous_response_not_found` where there is no whole chain to continue.
+    Raises `ProtocolError` 400: `previous_response_not_found` where there is no whole chain to continue,
+    `context_length_exceeded` where its items are larger than `ANTIPHON_MAX_CONTEXT_BYTES`.
     """
+    most = settings.MAX_CONTEXT_BYTES
     with connection.cursor() as cursor:
-        cursor.execute(_CHAIN, {"id": response_id, "tenant": current_scope()})
+        cursor.execute(_CHAIN, {"id": response_id, "tenant": current_scope(), "most": most})
         rows = cursor.fetchall()
     if not rows:
         raise not_continuable(response_id)
-    oldest_previous, newest_status = rows[0][1], rows[-1][2]
+    (oldest_previous, _, size, _), (_, newest_status, _, _) = rows[0], rows[-1]
     if oldest_previous is not None or newest_status not in CONTINUABLE:
         raise not_continuable(response_id)
+    if size > most:
+        raise _too_large(size, most)
     return [decode(data) for _, _, _, data in rows if data is not None]
+
+
+def _too_large(size: int, most: int) -> ProtocolError:
+    return invalid_request(
+        f"The items before this request are {size} bytes; this server continues up to {most}. Begin a new chain.",
+        param="previous_response_id",
+        code="context_length_exceeded",
+    )

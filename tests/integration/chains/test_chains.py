@@ -1,8 +1,11 @@
 """The context that a response continues: its chain, oldest first, whole or not at all."""
 
+import tracemalloc
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from responses_api import chains
 from responses_api.protocol.errors import ProtocolError
@@ -124,3 +127,36 @@ def test_a_link_to_another_tenants_response_leads_nowhere(
     strangers = stored(stranger_tenant)["id"]
     mine = stored(friend_tenant, previous_response_id=strangers)["id"]
     assert refusal(friend_tenant, mine)["code"] == "previous_response_not_found"
+
+
+def test_a_context_above_the_limit_is_refused_before_it_leaves_the_database(
+    friend_tenant: Tenant, settings: Settings
+) -> None:
+    first = stored(friend_tenant, "x" * 5_000_000)["id"]
+    last = stored(friend_tenant, "short", previous_response_id=first)["id"]
+    settings.MAX_CONTEXT_BYTES = 1_000_000
+    tracemalloc.start()
+    try:
+        with CaptureQueriesContext(connection) as refused_at:
+            refused = refusal(friend_tenant, last)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (refused["status"], refused["type"]) == (400, "invalid_request")
+    assert (refused["code"], refused["param"]) == ("context_length_exceeded", "previous_response_id")
+    assert "1000000" in refused["message"]
+    assert most < 1_000_000
+    settings.MAX_CONTEXT_BYTES = 6_000_000
+    with CaptureQueriesContext(connection) as taken_at:
+        assert texts(load(friend_tenant, last))[2] == "short"
+    assert len(refused_at) == len(taken_at)
+
+
+def test_a_chain_with_a_hole_cannot_be_continued_whatever_its_size(
+    friend_tenant: Tenant, settings: Settings
+) -> None:
+    first = stored(friend_tenant, "x" * 5000)["id"]
+    last = stored(friend_tenant, "y" * 5000, previous_response_id=first)["id"]
+    delete(friend_tenant.id, first)
+    settings.MAX_CONTEXT_BYTES = 100
+    assert refusal(friend_tenant, last)["code"] == "previous_response_not_found"
