@@ -4,7 +4,9 @@ All routes are few and change rarely: each process keeps them for `ANTIPHON_CACH
 when a name is asked for that it does not know, so that a model just added is there.
 """
 
+import threading
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +16,7 @@ from responses_api.models import Route
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import BackendSpec
 from responses_api.services.database import in_database
+from tenants.scoping import operator_scope
 
 _SOONEST_RELOAD_SECONDS: Final = 0.2
 
@@ -35,20 +38,20 @@ class _Table:
 
 
 _table = _Table(read_at=float("-inf"), models={})
-
-
-async def find_model(name: str) -> ServedModel:
-    """Where `name` is served. Raises `ProtocolError` 404 `model_not_found`."""
-    age = time.monotonic() - _table.read_at
-    if age > settings.CACHE_SECONDS or (name not in _table.models and age > _SOONEST_RELOAD_SECONDS):
-        await in_database(read_models)
-    return _known(name)
+_lock: Final = threading.Lock()
+_reading: "Future[dict[str, ServedModel]] | None" = None
 
 
 def model_named(name: str) -> ServedModel:
-    """As `find_model`, for views that run in a thread."""
-    read_models()
+    """Where `name` is served. Raises `ProtocolError` 404 `model_not_found`."""
+    if _is_stale(name):
+        _read_together()
     return _known(name)
+
+
+async def find_model(name: str) -> ServedModel:
+    """As `model_named`, for the event loop: what the table knows costs no change of threads."""
+    return await in_database(model_named, name) if _is_stale(name) else _known(name)
 
 
 def read_models() -> dict[str, ServedModel]:
@@ -56,18 +59,29 @@ def read_models() -> dict[str, ServedModel]:
     global _table
     models: dict[str, ServedModel] = {}
     routes = Route.objects.filter(backend__is_enabled=True).select_related("backend")
-    for route in routes.order_by("model", "position", "id"):
-        models.setdefault(
-            route.model,
-            ServedModel(
-                name=route.model,
-                upstream_model=route.upstream_model or route.model,
-                backend=route.backend.spec(),
-                created_at=int(route.created_at.timestamp()),
-            ),
-        )
+    with operator_scope():  # the routes are nobody's; the scope bounds the time of the query
+        for route in routes.order_by("model", "position", "id"):
+            models.setdefault(route.model, _served(route))
     _table = _Table(time.monotonic(), models)
     return models
+
+
+def _read_together() -> None:
+    """Read the table, or wait for who is reading it already and share the outcome, a failure included."""
+    global _reading
+    with _lock:
+        others, mine = _reading, Future[dict[str, ServedModel]]()
+        _reading = others or mine
+    if others is not None:
+        others.result()
+        return
+    try:
+        mine.set_result(read_models())
+    except BaseException as error:
+        mine.set_exception(error)
+        raise
+    finally:
+        _reading = None
 
 
 def _known(name: str) -> ServedModel:
@@ -77,3 +91,18 @@ def _known(name: str) -> ServedModel:
             f"The model '{name}' does not exist.", param="model", code="model_not_found", status=404
         )
     return model
+
+
+def _served(route: Route) -> ServedModel:
+    return ServedModel(
+        name=route.model,
+        upstream_model=route.upstream_model or route.model,
+        backend=route.backend.spec(),
+        created_at=int(route.created_at.timestamp()),
+    )
+
+
+def _is_stale(name: str) -> bool:
+    """Whether the table must be read again before it can say where `name` is served."""
+    age = time.monotonic() - _table.read_at
+    return age > settings.CACHE_SECONDS or (name not in _table.models and age > _SOONEST_RELOAD_SECONDS)
