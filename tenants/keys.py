@@ -80,6 +80,7 @@ def find_principal(text: str) -> Principal | None:
     if known:
         return principal
     digest = _digest(text)
+    generation = _cache  # before the database is asked: see `forget`
     with operator_scope():
         row = (
             ApiKey.objects.filter(digest=digest, revoked_at=None, tenant__is_active=True)
@@ -87,15 +88,19 @@ def find_principal(text: str) -> Principal | None:
             .first()
         )
     principal = Principal(*row) if row else None
-    if len(_cache) >= _MAX_CACHED:
-        _cache.clear()
-    _cache[digest] = (time.monotonic() + settings.CACHE_SECONDS, principal)
+    if len(generation) >= _MAX_CACHED:
+        generation.clear()
+    generation[digest] = (time.monotonic() + settings.CACHE_SECONDS, principal)
     return principal
 
 
 def forget() -> None:
-    """Empty this process's cache: a key or a tenant was changed somewhere."""
-    _cache.clear()
+    """Empty this process's cache: a key or a tenant was changed somewhere.
+
+    What was read before the change, and not yet kept, will be kept in the old generation, which nobody asks.
+    """
+    global _cache
+    _cache = {}
 
 
 def _digest(text: str) -> bytes:

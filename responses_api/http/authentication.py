@@ -6,7 +6,7 @@ import structlog
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from responses_api.services.access import authenticate_blocking
+from responses_api.services.access import caller
 
 
 class KeyAuthentication(BaseAuthentication):
@@ -14,6 +14,6 @@ class KeyAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Any, None]:
         """The principal of the request."""
-        principal = authenticate_blocking(request.headers.get("Authorization", ""))
+        principal = caller(request.headers.get("Authorization", ""))
         structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
         return principal, None

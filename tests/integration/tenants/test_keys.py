@@ -2,8 +2,10 @@
 
 import asyncio
 import hashlib
+from typing import Any
 
 import pytest
+from django.db import connection
 
 from responses_api.eventlog import bus
 from responses_api.eventlog.connection import asyncio_client
@@ -117,3 +119,20 @@ async def listener_is_there(client: object) -> None:
         if count:
             return
         await asyncio.sleep(0.005)
+
+
+def test_a_key_that_was_read_before_its_revoke_is_not_kept_after_it(friend_tenant: Tenant) -> None:
+    text = issue_key(friend_tenant, name="app")
+    revoked: list[str] = []
+
+    def revoke_meanwhile(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        answer = execute(sql, params, many, context)
+        if "digest" in sql and not revoked:
+            revoked.append(sql)
+            forget()  # as the bus does when the revoke of another process is told
+        return answer
+
+    with connection.execute_wrapper(revoke_meanwhile):
+        assert find_principal(text) is not None
+    assert revoked
+    assert cached_principal(text) == (False, None)
