@@ -1,22 +1,43 @@
-"""Everything but create: short questions that Django REST framework answers."""
+"""Everything but create: short questions that Django REST framework answers.
 
-from typing import Any, Final
+A query parameter that a client may rely on and this server does not serve is refused; nothing is ignored in silence.
+"""
+
+import re
+from typing import Any, Final, get_args
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from responses_api.protocol.errors import invalid_request
+from responses_api.models.fields import is_id
+from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
+from responses_api.protocol.request import Include
 from responses_api.services import routing, stored
 from responses_api.services.routing import ServedModel
 from responses_api.services.stored import Order, Page
 from tenants.keys import Principal
 
 _MOST_PER_PAGE: Final = 100
+_INCLUDE: Final = re.compile(r"include(\[\d*\])?")
+"""Clients write a list as `include=`, `include[]=` or `include[0]=`."""
 
 
-class Responses(APIView):
+class ApiView(APIView):
+    """A view of the API."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Find the caller; refuse parameters that no view could use. Raises `ProtocolError` 401 or 400."""
+        super().initial(request, *args, **kwargs)
+        for name, values in request.query_params.lists():
+            if any("\x00" in text for text in (name, *values)):
+                raise invalid_request(
+                    "Query parameters may not hold the character U+0000.", param=name.replace("\x00", "")
+                )
+
+
+class Responses(ApiView):
     """`GET /v1/responses`. (`POST` never gets here: `routing.py` sends it to the create endpoint.)"""
 
     def get(self, request: Request) -> Response:
@@ -24,12 +45,13 @@ class Responses(APIView):
         return Response(stored.list_responses(_caller(request).tenant_id, _page(request)))
 
 
-class OneResponse(APIView):
+class OneResponse(ApiView):
     """`GET` and `DELETE /v1/responses/{id}`."""
 
     def get(self, request: Request, response_id: str) -> Response:
         """The response as it is now."""
         _refuse_streaming(request)
+        _check_include(request)
         return Response(stored.retrieve(_caller(request).tenant_id, response_id))
 
     def delete(self, request: Request, response_id: str) -> Response:
@@ -37,15 +59,16 @@ class OneResponse(APIView):
         return Response(stored.delete(_caller(request).tenant_id, response_id))
 
 
-class InputItems(APIView):
+class InputItems(ApiView):
     """`GET /v1/responses/{id}/input_items`."""
 
     def get(self, request: Request, response_id: str) -> Response:
         """List the response's own new input items."""
+        _check_include(request)
         return Response(stored.input_items(_caller(request).tenant_id, response_id, _page(request)))
 
 
-class Models(APIView):
+class Models(ApiView):
     """`GET /v1/models`."""
 
     def get(self, request: Request) -> Response:
@@ -54,7 +77,7 @@ class Models(APIView):
         return Response({"object": "list", "data": data})
 
 
-class OneModel(APIView):
+class OneModel(ApiView):
     """`GET /v1/models/{id}`."""
 
     def get(self, request: Request, name: str) -> Response:
@@ -72,16 +95,36 @@ def _model(model: ServedModel) -> Json:
     return {"id": model.name, "object": "model", "created": model.created_at, "owned_by": model.backend.name}
 
 
+def _check_include(request: Request) -> None:
+    """Know every value of `include`: what they ask for is always there, as far as it was stored."""
+    known = get_args(Include)
+    for name, values in request.query_params.lists():
+        if _INCLUDE.fullmatch(name) and not set(values) <= set(known):
+            raise invalid_request(f"`include` must be of: {', '.join(known)}.", param="include")
+
+
+def _unsupported(message: str, param: str) -> ProtocolError:
+    return invalid_request(message, param=param, code="unsupported_value")
+
+
 def _refuse_streaming(request: Request) -> None:
     if request.query_params.get("stream", "false").lower() not in ("false", "0", ""):
-        raise invalid_request(
+        raise _unsupported(
             "Replaying the event stream of a response is not offered by this server; leave `stream` out.",
-            param="stream",
-            code="unsupported_value",
+            "stream",
+        )
+    if "starting_after" in request.query_params:
+        raise invalid_request(
+            "`starting_after` is a place in an event stream; it goes with `stream=true`.",
+            param="starting_after",
         )
 
 
 def _page(request: Request) -> Page:
+    if "before" in request.query_params:
+        raise _unsupported(
+            "`before` is not offered by this server; use `after` with the other `order`.", "before"
+        )
     return Page(
         limit=_limit(request.query_params.get("limit", "20")),
         order=_order(request.query_params.get("order", "desc")),
@@ -107,6 +150,6 @@ def _limit(given: str) -> int:
 
 def _after(request: Request) -> str | None:
     after = request.query_params.get("after") or None
-    if after is not None and (len(after) > 64 or "\x00" in after):
+    if after is not None and not is_id(after):
         raise invalid_request("`after` must be the id of an entry of this list.", param="after")
     return after

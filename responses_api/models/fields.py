@@ -1,6 +1,7 @@
 """The columns that the API's objects need: public ids, and JSON as it travels."""
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import models
 
@@ -10,6 +11,14 @@ if TYPE_CHECKING:
     _CharField = models.CharField[str, str]
 else:
     _CharField = models.CharField  # takes no type arguments when it runs
+
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` could be the id of something; what could not is answered as an unknown id, without a query."""
+    return _ID.fullmatch(text) is not None
 
 
 class PlainJsonField(models.JSONField):

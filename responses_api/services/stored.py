@@ -4,13 +4,15 @@ A response that is unknown, deleted or another tenant's raises the same 404.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NoReturn
 
 from django.db.models import QuerySet
 
 from responses_api.models import Item, Response
+from responses_api.models.fields import is_id
 from responses_api.protocol.errors import ProtocolError, invalid_request, not_found
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
@@ -33,37 +35,25 @@ class Page:
 
 def retrieve(tenant_id: uuid.UUID, response_id: str) -> Json:
     """The response as it is now. Raises `ProtocolError` 404."""
-    stored = _stored(tenant_id, response_id)
-    if stored is not None:
-        return stored
-    job = find_running_blocking(tenant_id, response_id)
-    if job is not None:
-        return running_snapshot(job)
-    # It may have ended between the two looks; its row is there before its job is gone.
-    stored = _stored(tenant_id, response_id)
-    if stored is None:
-        raise missing(response_id)
-    return stored
+    return _wherever_it_is(tenant_id, response_id, partial(_stored, response_id), running_snapshot)
 
 
 def delete(tenant_id: uuid.UUID, response_id: str) -> Json:
     """Delete the response and its items for good. Raises `ProtocolError` 404, or 409 while it runs."""
-    if not _delete(tenant_id, response_id):
-        if find_running_blocking(tenant_id, response_id) is not None:
-            raise invalid_request(
-                f"The response '{response_id}' is still in progress; it can be deleted once it has ended.",
-                code="response_in_progress",
-                status=409,
-            )
-        if not _delete(tenant_id, response_id):
-            raise missing(response_id)
-    return {"id": response_id, "object": "response", "deleted": True}
+    return _wherever_it_is(tenant_id, response_id, partial(_delete, response_id), _refuse_to_delete)
 
 
-def _delete(tenant_id: uuid.UUID, response_id: str) -> bool:
-    with tenant_scope(tenant_id):
-        deleted, _ = Response.objects.filter(id=response_id).delete()
-    return bool(deleted)
+def _delete(response_id: str) -> Json | None:
+    deleted, _ = Response.objects.filter(id=response_id).delete()
+    return {"id": response_id, "object": "response", "deleted": True} if deleted else None
+
+
+def _refuse_to_delete(job: Job) -> NoReturn:
+    raise invalid_request(
+        f"The response '{job.response_id}' is still in progress; it can be deleted once it has ended.",
+        code="response_in_progress",
+        status=409,
+    )
 
 
 def list_responses(tenant_id: uuid.UUID, page: Page) -> Json:
@@ -75,30 +65,51 @@ def list_responses(tenant_id: uuid.UUID, page: Page) -> Json:
 
 def input_items(tenant_id: uuid.UUID, response_id: str, page: Page) -> Json:
     """The response's own new input items (not those of the chain before it). Raises `ProtocolError` 404."""
-    listed = _stored_input_items(tenant_id, response_id, page)
-    if listed is not None:
-        return listed
-    job = find_running_blocking(tenant_id, response_id)
-    if job is not None:
-        return _running_input_items(job, page)
-    listed = _stored_input_items(tenant_id, response_id, page)
-    if listed is None:
+    return _wherever_it_is(
+        tenant_id,
+        response_id,
+        partial(_stored_input_items, response_id, page),
+        partial(_running_input_items, page),
+    )
+
+
+def _stored_input_items(response_id: str, page: Page) -> Json | None:
+    if not Response.objects.filter(id=response_id).exists():
+        return None
+    items = Item.objects.filter(response_id=response_id, is_output=False)
+    after = None
+    if page.after is not None:
+        after = items.filter(id=page.after).values_list("position", flat=True).first()
+        if after is None:
+            raise _no_such_anchor(page.after)
+    rows, has_more = _window(items, page, key="position", after=after)
+    return _list([row.data for row in rows], has_more)
+
+
+def _wherever_it_is(
+    tenant_id: uuid.UUID,
+    response_id: str,
+    in_rows: Callable[[], Json | None],
+    in_job: Callable[[Job], Json],
+) -> Json:
+    """What is asked of a response: of its row, or while there is none of its job. Raises `ProtocolError` 404.
+
+    It may end between the two looks; its row is there before its job is gone, so another look at the rows finds it.
+    """
+    if not is_id(response_id):
         raise missing(response_id)
-    return listed
 
+    def look() -> Json | None:
+        with tenant_scope(tenant_id):
+            return in_rows()
 
-def _stored_input_items(tenant_id: uuid.UUID, response_id: str, page: Page) -> Json | None:
-    with tenant_scope(tenant_id):
-        if not Response.objects.filter(id=response_id).exists():
-            return None
-        items = Item.objects.filter(response_id=response_id, is_output=False)
-        after = None
-        if page.after is not None:
-            after = items.filter(id=page.after).values_list("position", flat=True).first()
-            if after is None:
-                raise _no_such_anchor(page.after)
-        rows, has_more = _window(items, page, key="position", after=after)
-        return _list([row.data for row in rows], has_more)
+    found = look()
+    if found is None:
+        job = find_running_blocking(tenant_id, response_id)
+        found = in_job(job) if job is not None else look()
+    if found is None:
+        raise missing(response_id)
+    return found
 
 
 def snapshots(rows: Sequence[Response]) -> list[Json]:
@@ -117,10 +128,9 @@ def missing(response_id: str) -> ProtocolError:
     return not_found(f"Response with id '{response_id}' not found.")
 
 
-def _stored(tenant_id: uuid.UUID, response_id: str) -> Json | None:
-    with tenant_scope(tenant_id):
-        row = Response.objects.filter(id=response_id).first()
-        return snapshots([row])[0] if row is not None else None
+def _stored(response_id: str) -> Json | None:
+    row = Response.objects.filter(id=response_id).first()
+    return snapshots([row])[0] if row is not None else None
 
 
 def _snapshot(row: Response, output: list[Json]) -> Json:
@@ -145,7 +155,7 @@ def _window(rows: "QuerySet[Any]", page: Page, *, key: str, after: Any) -> tuple
     return found[: page.limit], len(found) > page.limit
 
 
-def _running_input_items(job: Job, page: Page) -> Json:
+def _running_input_items(page: Page, job: Job) -> Json:
     items = job.input_items if page.order == "asc" else job.input_items[::-1]
     if page.after is not None:
         places = [place for place, item in enumerate(items) if item["id"] == page.after]

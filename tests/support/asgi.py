@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from tests.support.client import Chunk, Client, Deadline, Exchange, Json
 
@@ -187,7 +187,7 @@ class AsgiClient(Client):
             "http_version": "1.1",
             "scheme": "http",
             "method": method,
-            "path": url.path,
+            "path": unquote(url.path),
             "raw_path": url.path.encode(),
             "query_string": url.query.encode(),
             "root_path": "",

@@ -101,6 +101,8 @@ def test_an_anchor_that_is_not_of_this_response_is_refused(
         ("limit=%D9%A1", "limit"),
         ("order=up", "order"),
         ("after=%00", "after"),
+        ("after=a%20b", "after"),
+        ("before=msg_1", "before"),
         (f"after={'x' * 65}", "after"),
     ],
 )
@@ -132,11 +134,38 @@ def test_another_tenants_response_is_unknown_and_stays(
     assert friend.get(f"/responses/{five[0]}").status == 200
 
 
-@pytest.mark.parametrize("odd", ["resp_%00", "x" * 500, "%F0%9F%99%82", "..", "%25"])
-def test_ids_that_cannot_be_are_unknown(odd: str, friend: Client) -> None:
-    for method in ("GET", "DELETE"):
-        answer = friend.request(method, f"/responses/{odd}")
-        assert (answer.status, answer.error["type"]) == (404, "not_found")
+@pytest.mark.parametrize(
+    "odd",
+    ["resp_%00", "%00", "resp_1%0A", "x" * 65, "x" * 500, "%F0%9F%99%82", "%FF", "..", "%25", "a%20b", "'"],
+)
+@pytest.mark.parametrize(
+    ("method", "below"), [("GET", ""), ("DELETE", ""), ("GET", "/input_items"), ("GET", "/input_items/")]
+)
+def test_ids_that_cannot_be_are_unknown(odd: str, method: str, below: str, stranger: Client) -> None:
+    unknown = stranger.request(method, f"/responses/resp_1{below}")
+    answer = stranger.request(method, f"/responses/{odd}{below}")
+    assert (answer.status, answer.error["type"]) == (404, "not_found")
+    assert {**answer.error, "message": ""} == {**unknown.error, "message": ""}
+
+
+@pytest.mark.parametrize(
+    "odd", ["%00", "x%00", "%0A", "a%0Ab", "..", "%FF", "%F0%9F%99%82", "x" * 5000, "a%2Fb", "%"]
+)
+def test_models_that_cannot_be_are_unknown(odd: str, stranger: Client) -> None:
+    answer = stranger.get(f"/models/{odd}")
+    assert answer.status == 404
+    assert set(answer.error) == {"message", "type", "param", "code"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/responses", "/responses/{id}", "/responses/{id}/input_items", "/models", "/models/test-model"]
+)
+@pytest.mark.parametrize(("query", "param"), [("x=%00", "x"), ("limit=1%00", "limit"), ("x%00=1", "x")])
+def test_a_nul_in_a_query_is_refused(
+    path: str, query: str, param: str, stranger: Client, stranger_tenant: Tenant
+) -> None:
+    answer = stranger.get(f"{path.format(id=stored(stranger_tenant)['id'])}?{query}")
+    assert (answer.status, answer.error["type"], answer.error["param"]) == (400, "invalid_request", param)
 
 
 def test_streaming_a_stored_response_is_refused_and_stream_false_is_fine(
@@ -145,3 +174,32 @@ def test_streaming_a_stored_response_is_refused_and_stream_false_is_fine(
     assert friend.get(f"/responses/{five[0]}?stream=false").status == 200
     answer = friend.get(f"/responses/{five[0]}?stream=true")
     assert (answer.status, answer.error["param"]) == (400, "stream")
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [
+        ("starting_after=3", "starting_after"),
+        ("stream=false&starting_after=3", "starting_after"),
+        ("include=x", "include"),
+        ("include[]=message.output_text.logprobs&include[]=web_search_call.results", "include"),
+        ("include%5B0%5D=", "include"),
+    ],
+)
+def test_what_retrieving_does_not_serve_is_refused(
+    query: str, param: str, stranger: Client, stranger_tenant: Tenant
+) -> None:
+    path = f"/responses/{stored(stranger_tenant)['id']}"
+    answer = stranger.get(f"{path}?{query}")
+    assert (answer.status, answer.error["type"], answer.error["param"]) == (400, "invalid_request", param)
+
+
+@pytest.mark.parametrize("name", ["include", "include[]", "include[0]"])
+def test_known_values_of_include_are_taken_however_a_list_is_written(
+    name: str, stranger: Client, stranger_tenant: Tenant
+) -> None:
+    path = f"/responses/{stored(stranger_tenant)['id']}"
+    query = f"{name}=reasoning.encrypted_content&{name}=message.output_text.logprobs"
+    for asked in (path, f"{path}/input_items"):
+        assert stranger.get(f"{asked}?{query}").json() == stranger.get(asked).json()
+    assert stranger.get(f"{path}/input_items?include=x").error["param"] == "include"
