@@ -1,17 +1,17 @@
 """System checks of the configuration: each mistake has an id, says what is wrong and what would be right."""
 
 import os
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
+from kombu import Connection
+from redis import ConnectionPool
 
 from config.logging import FORMATS, LEVELS
 from config.numbers import mistakes
-
-_VALKEY_SCHEMES: Final = frozenset({"redis", "rediss", "valkey", "unix"})
 
 
 def check_secret_key(**_: Any) -> list[CheckMessage]:
@@ -42,16 +42,47 @@ def check_database(**_: Any) -> list[CheckMessage]:
 
 
 def check_valkey(**_: Any) -> list[CheckMessage]:
-    """antiphon.E002: the event log needs a Valkey or Redis address."""
-    if urlsplit(settings.VALKEY_URL).scheme in _VALKEY_SCHEMES:
+    """antiphon.E002: the event log needs the address of a Valkey or Redis, written as its client reads it."""
+    if _is_valkeys(settings.VALKEY_URL):
         return []
     return [
         Error(
             "VALKEY_URL is not the address of a Valkey or Redis server.",
-            hint="Set it to one: redis://:password@host:6379/0",
+            hint="Set it to one, with this scheme for Valkey, too: redis://:password@host:6379/0 "
+            "(rediss:// with TLS, unix:///path/to/socket).",
             id="antiphon.E002",
         )
     ]
+
+
+def _is_valkeys(url: str) -> bool:
+    try:
+        ConnectionPool.from_url(url)  # connects to nothing yet
+    except ValueError:
+        return False
+    address = urlsplit(url)
+    return address.scheme != "unix" or bool(address.path)
+
+
+def check_broker(**_: Any) -> list[CheckMessage]:
+    """antiphon.E006: a broker that Celery has a transport for. Without an address of its own it is Valkey's."""
+    if _is_brokers(settings.CELERY_BROKER_URL):
+        return []
+    return [
+        Error(
+            "Celery knows no such broker: CELERY_BROKER_URL, which is VALKEY_URL where it is not set.",
+            hint="Set it to redis://:password@host:6379/0, amqp://user:password@host:5672// or, "
+            "where VALKEY_URL is unix:///path/to/socket, redis+socket:///path/to/socket.",
+            id="antiphon.E006",
+        )
+    ]
+
+
+def _is_brokers(url: str) -> bool:
+    try:
+        return "://" in url and Connection(url).get_transport_cls() is not None
+    except (KeyError, ValueError, ImportError):
+        return False
 
 
 def check_numbers(**_: Any) -> list[CheckMessage]:
@@ -74,6 +105,27 @@ def check_logs(**_: Any) -> list[CheckMessage]:
         hint = f"Set it to one of {', '.join(FORMATS)}."
         messages.append(Error(f"LOG_FORMAT is {settings.LOG_FORMAT}.", hint=hint, id="antiphon.E004"))
     return messages
+
+
+def check_role(databases: Any = None, **_: Any) -> list[CheckMessage]:
+    """antiphon.E005: a role that row-level security does not bind. Runs with `--database default`."""
+    if not databases:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+        )
+        unbound = cursor.fetchone()
+    if unbound is None:
+        return []
+    return [
+        Error(
+            f"The database role '{unbound[0]}' bypasses row-level security, the second wall between tenants.",
+            hint="Use a role that owns the database and is neither a superuser nor has BYPASSRLS: "
+            "CREATE ROLE antiphon LOGIN NOSUPERUSER NOBYPASSRLS",
+            id="antiphon.E005",
+        )
+    ]
 
 
 def check_backends(databases: Any = None, **_: Any) -> list[CheckMessage]:
@@ -106,6 +158,7 @@ def check_backends(databases: Any = None, **_: Any) -> list[CheckMessage]:
 
 def register_all() -> None:
     """Register every check of this module."""
-    for check in (check_secret_key, check_database, check_valkey, check_numbers, check_logs):
+    for check in (check_secret_key, check_database, check_valkey, check_broker, check_numbers, check_logs):
         register(check)
+    register(check_role, Tags.database)
     register(check_backends, Tags.database)

@@ -1,8 +1,14 @@
 """`manage.py check`: each mistake has an id and says what would be right."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import environ
+import psycopg
 import pytest
 from django.core.checks import CheckMessage, run_checks
+from django.db import connection
+from psycopg import sql
 from pytest_django import Settings
 
 from config import numbers
@@ -12,6 +18,30 @@ from responses_api.models import Backend, Route
 def found(databases: list[str] | None = None) -> dict[str, CheckMessage]:
     messages = run_checks(databases=databases)
     return {message.id or "": message for message in messages if (message.id or "").startswith("antiphon.")}
+
+
+@contextmanager
+def as_role_with(attribute: str) -> Iterator[None]:
+    """Be a role with this attribute, which only a superuser can make: the embedded server's lets everybody in."""
+    own = connection.get_connection_params()
+    role = sql.Identifier(f"{own['dbname']}_{attribute.lower()}")
+    try:
+        superuser = psycopg.connect(
+            host=own.get("host"), port=own.get("port"), dbname=own["dbname"], user="postgres", autocommit=True
+        )
+    except psycopg.OperationalError:
+        pytest.skip("this server lets nobody be a superuser")
+    with superuser, connection.cursor() as cursor:
+        superuser.execute(sql.SQL("CREATE ROLE {} {}").format(role, sql.SQL(attribute)))
+        superuser.execute(sql.SQL("GRANT {} TO {}").format(role, sql.Identifier(own["user"])))
+        superuser.execute(sql.SQL("GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}").format(role))
+        try:
+            cursor.execute(sql.SQL("SET ROLE {}").format(role))
+            yield
+        finally:
+            cursor.execute("RESET ROLE")
+            superuser.execute(sql.SQL("DROP OWNED BY {}").format(role))
+            superuser.execute(sql.SQL("DROP ROLE {}").format(role))
 
 
 @pytest.fixture
@@ -37,10 +67,59 @@ def test_another_database_than_postgresql_is_refused(
     assert "antiphon.E001" in found()
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:6379", "", "127.0.0.1:6379"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:6379",
+        "",
+        "127.0.0.1:6379",
+        "valkey://127.0.0.1:6379",
+        "redis://host:port/0",
+        "unix://",
+    ],
+)
 def test_an_address_that_is_no_valkeys_is_refused(url: str, settings: Settings) -> None:
     settings.VALKEY_URL = url
     assert set(found()) == {"antiphon.E002"}
+
+
+@pytest.mark.parametrize("url", ["redis://a:6379/0", "rediss://:p@a:6379/0", "unix:///run/valkey.sock?db=1"])
+def test_an_address_that_the_client_reads_is_taken(url: str, settings: Settings) -> None:
+    settings.VALKEY_URL = url
+    assert found() == {}
+
+
+def test_the_complaint_about_an_address_does_not_tell_its_password(settings: Settings) -> None:
+    settings.VALKEY_URL = settings.CELERY_BROKER_URL = "redis://:a/secret@host:6379"
+    messages = found()
+    assert set(messages) == {"antiphon.E002", "antiphon.E006"}
+    assert "secret" not in "".join(f"{message.msg} {message.hint}" for message in messages.values())
+
+
+@pytest.mark.parametrize(
+    "url", ["valkey://127.0.0.1:6379", "unix:///run/valkey.sock", "http://a", "127.0.0.1:6379", "sqs://"]
+)
+def test_a_broker_that_celery_does_not_know_is_refused(url: str, settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = url
+    messages = found()
+    assert set(messages) == {"antiphon.E006"}
+    assert "redis+socket:///" in str(messages["antiphon.E006"].hint)
+
+
+@pytest.mark.parametrize(
+    "url", ["redis+socket:///run/valkey.sock", "rediss://a", "amqp://u:p@a//", "amqps://a"]
+)
+def test_a_broker_that_celery_knows_is_taken(url: str, settings: Settings) -> None:
+    settings.CELERY_BROKER_URL = url
+    assert found() == {}
+
+
+@pytest.mark.parametrize("exempt", ["SUPERUSER", "BYPASSRLS"])
+def test_a_role_that_row_level_security_does_not_bind_is_refused(exempt: str, backend: Backend) -> None:
+    with as_role_with(exempt):
+        assert set(found(["default"])) == {"antiphon.E005"}
+        assert found() == {}
+    assert found(["default"]) == {}
 
 
 @pytest.mark.parametrize("value", ["soon", "0", "-3", "inf", "nan"])
