@@ -1,28 +1,13 @@
 """Backends and their routes. A backend's credentials are the name of an environment variable, never the key."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
-from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from responses_api.models import Backend, Route
 from tenants.admin.base import OperatorAdmin, TabularInline, is_operator, show_time
-
-
-class BackendForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
-    """A backend, its address free of credentials."""
-
-    def clean_base_url(self) -> str:
-        """Refuse `https://user:password@host`: the address is shown, logged and stored in the clear."""
-        url: str = self.cleaned_data["base_url"]
-        if "@" in urlsplit(url).netloc:
-            raise forms.ValidationError(
-                "Leave user and password out; name the environment variable that holds the key."
-            )
-        return url
 
 
 class RouteInline(TabularInline):
@@ -48,14 +33,13 @@ class RouteInline(TabularInline):
 class BackendAdmin(OperatorAdmin):
     """Where models run. A change is used by every process within `ANTIPHON_CACHE_SECONDS`."""
 
-    form = BackendForm
     list_display = ("name", "kind", "base_url", "is_enabled", "models_served")
     list_filter = ("is_enabled",)
     search_fields = ("name", "base_url", "routes__model")
     inlines = (RouteInline,)
     readonly_fields = ("created",)
     fieldsets = (
-        (None, {"fields": ("name", "kind", "base_url", "api_key_env", "is_enabled")}),
+        (None, {"fields": ("name", "kind", "base_url", "api_key_env", "is_enabled", "created")}),
         (
             "Timeouts",
             {"fields": (("connect_timeout", "first_byte_timeout"), ("idle_timeout", "total_timeout"))},

@@ -102,7 +102,7 @@ def read(row: Any) -> Reading:
 def _continuations(row: Any) -> list[Any]:
     """The responses that continue this one, oldest first.
 
-    They are newer, so their ids are greater: that bounds the read, for which there is no index of its own.
+    The index `response_by_previous` finds them; they are newer, so their ids are greater.
     """
     newer = Response.objects.filter(tenant_id=row.tenant_id, id__gt=row.id, previous_id=row.id)
     return list(newer.order_by("id").only("id", "status", "model")[: _MOST_CONTINUATIONS + 1])

@@ -1,7 +1,9 @@
 """Backends (where models run) and routes (which public model name goes to which backend)."""
 
 from typing import Final
+from urllib.parse import urlsplit
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
@@ -15,6 +17,18 @@ KINDS: Final = (
 )
 
 
+def without_credentials(url: str) -> None:
+    """Refuse `https://user:password@host`: the address is shown, logged and stored in the clear."""
+    try:
+        address = urlsplit(url).netloc
+    except ValueError:  # no URL at all, as the field's own validator says
+        return
+    if "@" in address:
+        raise ValidationError(
+            "Leave user and password out; name the environment variable that holds the key."
+        )
+
+
 class Backend(models.Model):
     """An upstream server. The operator's, shared by all tenants; its credentials stay in the workers' environment."""
 
@@ -23,6 +37,7 @@ class Backend(models.Model):
     base_url = models.URLField(
         "base URL",
         max_length=500,
+        validators=[without_credentials],
         help_text="Up to and including the version, e.g. https://api.example.com/v1",
     )
     api_key_env = models.CharField(

@@ -54,6 +54,8 @@ def test_a_missing_key_variable_is_told_and_its_value_is_asked_of_nobody(
     [
         (["--model", "a"], "not a url", "base_url"),
         (["--model", "a"], "file:///etc/passwd", "base_url"),
+        (["--model", "a"], "https://user:secret@api.example.com/v1", "Leave user and password out"),
+        (["--model", "a"], "https://[", "base_url"),
         (["--model", "a", "--api-key-env", "sk-a real key"], URL, "not a key"),
         (["--model", "a", "--idle-timeout", "0"], URL, "idle_timeout"),
         (["--model", "a", "--total-timeout", "-1"], URL, "total_timeout"),
