@@ -6,6 +6,7 @@ Values come from, in this order: the process environment, `.env` beside `manage.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import environ
@@ -107,6 +108,13 @@ USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- shared engines -------------------------------------------------------------------------------
+_pool = {
+    "min_size": 0,
+    "max_size": positive(env.int, "ANTIPHON_DATABASE_CONNECTIONS", 20),
+    "timeout": positive(env.float, "ANTIPHON_DATABASE_WAIT_SECONDS", 10.0),
+}
+# A command of manage.py has one thread and says at once why it cannot connect; a pool would try until its time is over.
+_is_command = Path(sys.argv[0]).name == "manage.py"
 _database = env.db_url("DATABASE_URL", default="postgres://antiphon@127.0.0.1:5432/antiphon")
 DATABASES = {
     "default": {
@@ -118,11 +126,7 @@ DATABASES = {
         "OPTIONS": {
             "connect_timeout": 5,
             **_database.get("OPTIONS", {}),
-            "pool": {
-                "min_size": 0,
-                "max_size": positive(env.int, "ANTIPHON_DATABASE_CONNECTIONS", 20),
-                "timeout": positive(env.float, "ANTIPHON_DATABASE_WAIT_SECONDS", 10.0),
-            },
+            "pool": None if _is_command else _pool,
         },
     }
 }
