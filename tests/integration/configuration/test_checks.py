@@ -1,5 +1,8 @@
 """`manage.py check`: each mistake has an id and says what would be right."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -162,3 +165,12 @@ def test_a_key_variable_that_is_not_set_is_named(backend: Backend, monkeypatch: 
 
 def test_without_the_database_option_the_database_is_not_asked(settings: Settings) -> None:
     assert found() == {}
+
+
+def test_a_command_says_why_it_cannot_connect_and_waits_for_no_pool(settings: Settings) -> None:
+    nowhere = {**os.environ, "DATABASE_URL": "postgresql://nobody@/nothing?host=/nonexistent"}
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "check", "--database", "default"]
+    ended = subprocess.run(command, env=nowhere, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode != 0
+    assert "/nonexistent/" in ended.stderr.splitlines()[-2] + ended.stderr.splitlines()[-1]
+    assert "couldn't get a connection" not in ended.stderr
