@@ -6,6 +6,7 @@ them, so neither the broker nor a result backend ever holds content. Messages ca
 """
 
 import os
+import ssl
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,8 +23,12 @@ from responses_api.dispatch import QUEUES
 _DEFAULT_QUEUE = "antiphon.default"
 
 
+def _scheme() -> str:
+    return urlsplit(str(settings.CELERY_BROKER_URL)).scheme
+
+
 def _is_amqp() -> bool:
-    return urlsplit(str(settings.CELERY_BROKER_URL)).scheme.startswith("amqp")
+    return _scheme().startswith("amqp")
 
 
 def _transport_options() -> dict[str, Any]:
@@ -45,6 +50,8 @@ def _transport_options() -> dict[str, Any]:
 app = Celery("antiphon")
 app.conf.update(
     broker_url=settings.CELERY_BROKER_URL,
+    # kombu would take any certificate for `rediss:` unless it is told otherwise.
+    broker_use_ssl={"ssl_cert_reqs": ssl.CERT_REQUIRED} if _scheme() == "rediss" else None,
     broker_connection_retry_on_startup=True,
     broker_connection_timeout=4,
     broker_transport_options=_transport_options(),

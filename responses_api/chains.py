@@ -14,21 +14,30 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import decode
 from tenants.scoping import current_scope
 
+NOT_CONTINUABLE: Final = "previous_response_not_found"
 CONTINUABLE: Final = frozenset({"completed", "incomplete"})
 
-# The recursion walks primary keys; the items of all responses then come in one ordered read. Where they are more than
-# is allowed, their data stays in the database.
+# The recursion walks primary keys, and the items of each response are one range of an index: LATERAL and OFFSET 0 hold
+# the planner to that, which without fresh statistics would read everything the tenant has, once for each response. More
+# items than are allowed stay in the database. A call that was cut short is left out: nobody can answer it.
 _CHAIN: Final = """
 WITH RECURSIVE chain AS (
     SELECT id, previous_id, status, 0 AS depth
       FROM responses_api_response WHERE id = %(id)s AND tenant_id = %(tenant)s
   UNION ALL
     SELECT r.id, r.previous_id, r.status, chain.depth + 1
-      FROM chain JOIN responses_api_response r ON r.id = chain.previous_id AND r.tenant_id = %(tenant)s
+      FROM chain CROSS JOIN LATERAL (
+        SELECT * FROM responses_api_response WHERE id = chain.previous_id OFFSET 0
+      ) r
+     WHERE r.tenant_id = %(tenant)s
 ), context AS MATERIALIZED (
-    SELECT chain.depth, chain.previous_id, chain.status, item.position, item.data::text AS data
-      FROM chain LEFT JOIN responses_api_item item
-        ON item.response_id = chain.id AND item.tenant_id = %(tenant)s
+    SELECT chain.depth, chain.previous_id, chain.status, item.position, item.data
+      FROM chain LEFT JOIN LATERAL (
+        SELECT position, data::text AS data FROM responses_api_item
+         WHERE response_id = chain.id AND tenant_id = %(tenant)s
+           AND NOT (data ->> 'type' = 'function_call' AND data ->> 'status' = 'incomplete')
+         ORDER BY position
+      ) item ON true
 ), size AS (
     SELECT coalesce(sum(octet_length(data)), 0) AS bytes FROM context
 )
@@ -43,7 +52,7 @@ def not_continuable(response_id: str) -> ProtocolError:
     return invalid_request(
         f"Previous response with id '{response_id}' not found.",
         param="previous_response_id",
-        code="previous_response_not_found",
+        code=NOT_CONTINUABLE,
     )
 
 

@@ -91,10 +91,10 @@ class ScopedManager(models.Manager[Any]):
 
 def row_level_security(table: str) -> migrations.RunSQL:
     """A migration step: bind `table` (which has a `tenant_id`) to the scope's setting, its owner included."""
-    policy = (
-        f"current_setting('{_SETTING}', true) = '{EVERYONE}' "
-        f"OR tenant_id::text = current_setting('{_SETTING}', true)"
-    )
+    # Compared as UUIDs: of a text made from the column the planner knows no statistics, takes one row in a hundred for
+    # visible, and reads whole tables where an index would do.
+    setting = f"current_setting('{_SETTING}', true)"
+    policy = f"{setting} = '{EVERYONE}' OR tenant_id = NULLIF(NULLIF({setting}, ''), '{EVERYONE}')::uuid"
     return migrations.RunSQL(
         sql=[
             f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",

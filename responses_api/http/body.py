@@ -20,14 +20,18 @@ class ClientGone(Exception):
     """The client closed the connection before its request was complete."""
 
 
-async def read_json(headers: Mapping[bytes, bytes], receive: Callable[[], Awaitable[Any]]) -> Any:
-    """The parsed JSON body.
-
-    Raises `ProtocolError`: 415 for another content type or encoding, 413 above `ANTIPHON_MAX_BODY_BYTES` (before or
-    after inflation), 400 for what is not JSON. Raises `ClientGone`.
-    """
+async def read_body(headers: Mapping[bytes, bytes], receive: Callable[[], Awaitable[Any]]) -> bytes:
+    """The body as it was sent. Raises `ProtocolError` 415 and 413, `ClientGone`."""
     _check_type(headers.get(b"content-type", b"").decode("latin-1"))
-    raw = await _read(receive)
+    return await _read(receive)
+
+
+def parse_json(headers: Mapping[bytes, bytes], raw: bytes) -> Any:
+    """The JSON in a body of these headers.
+
+    Raises `ProtocolError`: 415 for another encoding, 413 above `ANTIPHON_MAX_BODY_BYTES` after inflation, 400 for what
+    is not JSON.
+    """
     return parse(_inflate(raw, headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()))
 
 

@@ -11,16 +11,17 @@ from typing import Any, Final
 import structlog
 
 from responses_api.eventlog.message import Kind, Message
-from responses_api.http.body import ClientGone, read_json
+from responses_api.http.body import ClientGone, parse_json, read_body
 from responses_api.http.rendering import error_headers, internal_error
 from responses_api.http.request_id import HEADER, request_id_of
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.event_types import Dialect
-from responses_api.protocol.request import parse_create
+from responses_api.protocol.request import CreateRequest, parse_create
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
 from responses_api.services.access import authenticate
 from responses_api.services.create import create
 from responses_api.services.listening import Listener
+from responses_api.services.offload import off_loop_if
 
 log = structlog.get_logger(__name__)
 
@@ -30,6 +31,8 @@ _SSE: Final = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
+# A compressed body of this size, or a plain one, is parsed in a millisecond or two.
+_LARGE_BYTES: Final = 1 << 18
 _OPENAI_AGENTS: Final = (b"ai-sdk/",)
 
 
@@ -55,7 +58,8 @@ class CreateEndpoint:
     async def _answer(self, exchange: "_Exchange", receive: Any) -> None:
         principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
         structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
-        request = parse_create(await read_json(exchange.headers, receive))
+        body = await read_body(exchange.headers, receive)
+        request = await off_loop_if(len(body) > _LARGE_BYTES, _parse, exchange.headers, body)
         started = await create(
             principal=principal,
             request=request,
@@ -68,6 +72,10 @@ class CreateEndpoint:
             await _until_gone(relay(exchange, started.listener), receive)
         finally:
             await started.listener.close()
+
+
+def _parse(headers: Mapping[bytes, bytes], body: bytes) -> CreateRequest:
+    return parse_create(parse_json(headers, body))
 
 
 async def _until_gone(relay: Coroutine[Any, Any, None], receive: Any) -> None:

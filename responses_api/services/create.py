@@ -4,7 +4,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from responses_api.chains import load_context
+import structlog
+from redis.exceptions import RedisError
+
+from responses_api.chains import NOT_CONTINUABLE, load_context
 from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import claims
 from responses_api.eventlog.follow import Inbox, process_inbox
@@ -19,11 +22,15 @@ from responses_api.protocol.response import stored_item
 from responses_api.services.database import in_database
 from responses_api.services.identity import new_id, now
 from responses_api.services.listening import Listener
+from responses_api.services.offload import off_loop_if
 from responses_api.services.routing import find_model
 from responses_api.services.running import find_running
 from tenants.keys import Principal
 from tenants.scoping import tenant_scope
 
+log = structlog.get_logger(__name__)
+
+_MANY_ITEMS: Final = 500
 _UNSERVED_ITEMS: Final = frozenset({"item_reference", "compaction"})
 _NOT_HANDED_OVER: Final = server_error(
     "The service cannot take requests at the moment; try again.", code="overloaded", status=503, retry_after=1
@@ -47,27 +54,36 @@ async def create(
     """
     _refuse_unserved(request)
     model = await find_model(request.model)
-    inbox = await process_inbox()
-    history = await _history(principal, request)
-    check_call_pairs([*history, *request.input], len(history))
-    job = Job(
-        response_id=new_id(RESPONSE),
-        tenant_id=str(principal.tenant_id),
-        key_id=str(principal.key_id),
-        request_id=request_id,
-        created_at=now(),
-        request={**request.to_plain(), "input": []},
-        history=history,
-        input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in request.input],
-        backend=model.backend.to_plain(),
-        upstream_model=model.upstream_model,
-        inbox=inbox.name,
-        dialect=dialect,
-    )
-    return _dispatch(job, request, inbox)
+    try:
+        inbox = await process_inbox()
+        history = await _history(principal, request)
+    except (RedisError, OSError) as error:
+        log.error("Valkey does not answer", error=type(error).__name__)
+        raise _NOT_HANDED_OVER from error
+
+    def make() -> tuple[Job, bytes]:
+        check_call_pairs([*history, *request.input], len(history))
+        job = Job(
+            response_id=new_id(RESPONSE),
+            tenant_id=str(principal.tenant_id),
+            key_id=str(principal.key_id),
+            request_id=request_id,
+            created_at=now(),
+            request={**request.to_plain(), "input": []},
+            history=history,
+            input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in request.input],
+            backend=model.backend.to_plain(),
+            upstream_model=model.upstream_model,
+            inbox=inbox.name,
+            dialect=dialect,
+        )
+        return job, job.to_bytes()
+
+    job, envelope = await off_loop_if(len(history) + len(request.input) > _MANY_ITEMS, make)
+    return _dispatch(job, envelope, request, inbox)
 
 
-def _dispatch(job: Job, request: CreateRequest, inbox: Inbox) -> Started:
+def _dispatch(job: Job, envelope: bytes, request: CreateRequest, inbox: Inbox) -> Started:
     follower = inbox.follow(job.response_id)
     loop = asyncio.get_running_loop()
 
@@ -75,10 +91,7 @@ def _dispatch(job: Job, request: CreateRequest, inbox: Inbox) -> Started:
         loop.call_soon_threadsafe(follower.fail, _NOT_HANDED_OVER)
 
     process_dispatcher(claims.offer).dispatch(
-        job.response_id,
-        job.to_bytes(),
-        service_tier=request.service_tier,
-        on_failure=refuse,
+        job.response_id, envelope, service_tier=request.service_tier, on_failure=refuse
     )
     return Started(job.response_id, Listener(follower, job.dialect))
 
@@ -90,10 +103,12 @@ async def _history(principal: Principal, request: CreateRequest) -> list[Json]:
         return []
     try:
         return await in_database(_load, principal, previous)
-    except ProtocolError:
-        if await find_running(principal.tenant_id, previous) is None:
-            # It may have ended between the two looks; its row is there before its job is gone.
-            return await in_database(_load, principal, previous)
+    except ProtocolError as error:
+        if error.code != NOT_CONTINUABLE:
+            raise
+    if await find_running(principal.tenant_id, previous) is None:
+        # It may have ended between the two looks; its row is there before its job is gone.
+        return await in_database(_load, principal, previous)
     raise invalid_request(
         f"The response '{previous}' is still in progress; wait until it has ended.",
         param="previous_response_id",

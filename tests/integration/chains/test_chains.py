@@ -1,5 +1,6 @@
 """The context that a response continues: its chain, oldest first, whole or not at all."""
 
+import re
 import tracemalloc
 
 import pytest
@@ -11,6 +12,7 @@ from responses_api import chains
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from responses_api.services.finish import finish
+from responses_api.services.identity import new_id
 from responses_api.services.stored import delete
 from tenants.models import Tenant
 from tenants.scoping import tenant_scope
@@ -160,3 +162,39 @@ def test_a_chain_with_a_hole_cannot_be_continued_whatever_its_size(
     delete(friend_tenant.id, first)
     settings.MAX_CONTEXT_BYTES = 100
     assert refusal(friend_tenant, last)["code"] == "previous_response_not_found"
+
+
+def test_a_call_that_was_cut_short_is_no_part_of_what_follows(friend_tenant: Tenant) -> None:
+    cut = {
+        "type": "function_call",
+        "id": new_id("fc"),
+        "call_id": "call_1",
+        "name": "f",
+        "arguments": '{"x": [1,',
+        "status": "incomplete",
+    }
+    whole = {**cut, "id": new_id("fc"), "call_id": "call_2", "arguments": "{}", "status": "completed"}
+    outcome = ended(job_of(friend_tenant), cut, whole, status="incomplete")
+    finish([outcome])
+    context = load(friend_tenant, outcome.job.response_id)
+    assert [item["call_id"] for item in context if item["type"] == "function_call"] == ["call_2"]
+
+
+def test_a_chain_is_read_by_its_keys_however_much_else_the_tenant_has_and_without_statistics(
+    friend_tenant: Tenant, stranger_tenant: Tenant
+) -> None:
+    finish([ended(job_of(friend_tenant), said("noise")) for _ in range(400)])
+    finish([ended(job_of(stranger_tenant), said("noise")) for _ in range(50)])
+    last = None
+    for _ in range(3):
+        last = stored(friend_tenant, "ask", "answer", previous_response_id=last and last["id"])
+    assert last is not None
+    with tenant_scope(friend_tenant.id), CaptureQueriesContext(connection) as queries:
+        chains.load_context(last["id"])
+    (query,) = [entry["sql"] for entry in queries if "RECURSIVE" in entry["sql"]]
+    with tenant_scope(friend_tenant.id), connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}")
+        plan = str(cursor.fetchone())
+    assert "Seq Scan" not in plan
+    read = [int(rows) for rows in re.findall(r"'Actual Rows': (\d+)", plan)]
+    assert max(read) <= len(load(friend_tenant, last["id"]))

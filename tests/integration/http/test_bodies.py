@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
-from responses_api.http.body import read_json
+from responses_api.http.body import parse_json, read_body
 from responses_api.protocol.errors import ProtocolError
 from tests.integration.conftest import MODEL
 from tests.support.checks import checked_response
@@ -95,7 +95,7 @@ async def test_a_bomb_produces_no_more_than_is_allowed(encoding: str, settings: 
     tracemalloc.start()
     try:
         with pytest.raises(ProtocolError) as refused:
-            await read_json(headers, receive)
+            parse_json(headers, await read_body(headers, receive))
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -117,7 +117,7 @@ async def test_bodies_of_every_size_up_to_the_limit_are_inflated_whole(
 
     headers = {b"content-type": b"application/json", b"content-encoding": encoding.encode()}
     settings.MAX_BODY_BYTES = max(size, len(packed))
-    assert await read_json(headers, receive) == json.loads(body)
+    assert parse_json(headers, await read_body(headers, receive)) == json.loads(body)
 
 
 def pack(encoding: str, body: bytes) -> bytes:
