@@ -18,10 +18,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
 ENV_FILES = (BASE_DIR / ".env", BASE_DIR / "var" / "run.env")
-if not env.bool("ANTIPHON_IGNORE_ENV_FILES", default=False):
-    for _file in ENV_FILES:
-        if _file.is_file() and os.access(_file, os.R_OK):
-            env.read_env(_file)
+ENV_FILES_IN_USE = () if env.bool("ANTIPHON_IGNORE_ENV_FILES", default=False) else ENV_FILES
+for _file in ENV_FILES_IN_USE:
+    if _file.is_file() and os.access(_file, os.R_OK):
+        env.read_env(_file)
 
 # --- web ------------------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)

@@ -61,7 +61,7 @@ class Parts:
 
     def worker(self) -> Program:
         """The Celery worker; how it must be run is the Celery application's knowledge."""
-        return self._python("worker", ["-m", "config.local.worker"], "worker.log")
+        return self._python("worker", ["-m", "config.worker"], "worker.log")
 
     def beat(self) -> Program:
         """The clock of periodic tasks."""

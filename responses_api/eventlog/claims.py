@@ -38,7 +38,7 @@ _TAKE_OVER: Final = """
 local holder = redis.call('GET', KEYS[2])
 if holder and holder ~= ARGV[1] then return false end
 local job = redis.call('GET', KEYS[1])
-if job then redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3]) end
+if job then redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3]) end
 return job
 """
 
@@ -156,7 +156,7 @@ def _take_over(client: Any, response_id: str, worker: str) -> list[Lost]:
         names.claim(response_id),
         worker,
         REAPER,
-        int(settings.LEASE_SECONDS * 4),
+        _lease_milliseconds() * 4,
     )
     if envelope:
         return [Lost(response_id, worker, envelope)]

@@ -173,15 +173,15 @@ def test_a_second_run_in_the_folder_is_refused_in_a_sentence(first: LocalRun) ->
 
 
 def test_a_crashed_worker_is_named_and_started_again(first: LocalRun) -> None:
-    before = first.part("config.local.worker")
+    before = first.part("config.worker")
     os.kill(before, signal.SIGKILL)
     first.wait_for("worker was ended by SIGKILL")
     first.wait_for("Starting worker again.")
     end = time.monotonic() + 30
-    while not any("config.local.worker" in Path(f"/proc/{p}/cmdline").read_text() for p in first.parts()):
+    while not any("config.worker" in Path(f"/proc/{p}/cmdline").read_text() for p in first.parts()):
         assert time.monotonic() < end
         time.sleep(0.05)
-    assert first.part("config.local.worker") != before
+    assert first.part("config.worker") != before
 
 
 def test_a_stop_is_orderly_and_leaves_nothing(first: LocalRun) -> None:

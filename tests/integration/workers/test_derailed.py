@@ -3,13 +3,16 @@
 import threading
 
 import pytest
+from django.db import connection, transaction
+from pytest_django import Settings
 
 from responses_api.eventlog import claims, names
 from responses_api.eventlog.connection import blocking_client
-from tests.support.checks import checked_stream
+from tests.support.checks import assert_unknown_to, checked_stream
 from tests.support.client import Client
 from tests.support.queue_worker import take_job
 from tests.support.upstream import ScriptedUpstream
+from workers import writer
 from workers.emitter import Emitter
 from workers.runtime import process_runtime
 
@@ -54,3 +57,31 @@ def test_an_envelope_that_cannot_be_read_ends_its_response_and_not_its_siblings(
     assert checked_stream(exchange, friend)["status"] == "completed"
     assert not client.exists(names.job("resp_broken"), names.claim("resp_broken"))
     assert not client.sismember(names.running(process_runtime().worker), "resp_broken")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_end_that_cannot_be_stored_is_a_failure_that_the_client_learns(
+    stream: bool,
+    friend: Client,
+    stranger: Client,
+    upstream: ScriptedUpstream,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.STATEMENT_SECONDS = 0.05
+    monkeypatch.setattr(writer, "_PAUSES_SECONDS", ())
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE responses_api_response")
+        body = {"model": friend.model, "input": "Hello", "stream": stream}
+        exchange = friend.open("POST", "/responses", body)
+        if stream:
+            exchange.read_all()
+        else:
+            answer = exchange.answer()
+            assert (answer.status, answer.error["code"]) == (500, "storage_failed")
+    if stream:
+        failed = checked_stream(exchange)
+        assert failed["error"]["code"] == "storage_failed"
+        assert_unknown_to(friend, failed["id"])
+        assert_unknown_to(stranger, failed["id"])
+    assert friend.get("/responses").json()["data"] == []

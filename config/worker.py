@@ -1,4 +1,4 @@
-"""Starts the Celery worker as `config.celery` says it must be run: `python -m config.local.worker`."""
+"""Starts the Celery worker as `config.celery` says it must be run: `python -m config.worker`."""
 
 from config.celery import WORKER_ARGUMENTS, app
 
