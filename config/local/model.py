@@ -23,6 +23,7 @@ _TOKENS_PER_SLOT = 2048
 _THREADS = 2
 _TEMPERATURE = 0.2
 _SEED = 1
+_REPEAT_PENALTY = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,11 @@ def serve(port: int) -> None:
     parameters.n_ctx = _SLOTS * _TOKENS_PER_SLOT
     parameters.cpuparams.n_threads = _THREADS
     parameters.cpuparams_batch.n_threads = _THREADS
-    # Where a request does not say: little chance, and always the same. At llama.cpp's own 0.8 a model of this size now and
-    # then answers with nothing at all.
+    # Where a request does not say: little chance, and always the same. With llama.cpp's own defaults a model of this
+    # size now and then answers with nothing at all, or repeats itself until its context is full.
     parameters.sampling.temp = _TEMPERATURE
     parameters.sampling.seed = _SEED
+    parameters.sampling.penalty_repeat = _REPEAT_PENALTY
     parameters.use_jinja = True
     parameters.warmup = False
     parameters.ui = False
