@@ -19,9 +19,11 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 ENV_FILES = (BASE_DIR / ".env", BASE_DIR / "var" / "run.env")
 ENV_FILES_IN_USE = () if env.bool("ANTIPHON_IGNORE_ENV_FILES", default=False) else ENV_FILES
+_given = frozenset(os.environ)
 for _file in ENV_FILES_IN_USE:
     if _file.is_file() and os.access(_file, os.R_OK):
         env.read_env(_file)
+ENV_FILE_NAMES = frozenset(os.environ) - _given  # what the files told; who cares for news reads them again
 
 # --- web ------------------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
@@ -108,10 +110,11 @@ USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- shared engines -------------------------------------------------------------------------------
+DATABASE_WAIT_SECONDS = positive(env.float, "ANTIPHON_DATABASE_WAIT_SECONDS", 10.0)
 _pool = {
     "min_size": 0,
     "max_size": positive(env.int, "ANTIPHON_DATABASE_CONNECTIONS", 20),
-    "timeout": positive(env.float, "ANTIPHON_DATABASE_WAIT_SECONDS", 10.0),
+    "timeout": DATABASE_WAIT_SECONDS,
 }
 # A command of manage.py has one thread and says at once why it cannot connect; a pool would try until its time is over.
 _is_command = Path(sys.argv[0]).name == "manage.py"
@@ -149,6 +152,7 @@ REST_FRAMEWORK = {
 
 MAX_BODY_BYTES = positive(env.int, "ANTIPHON_MAX_BODY_BYTES", 64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+MAX_ITEMS = positive(env.int, "ANTIPHON_MAX_ITEMS", 20_000)
 MAX_CONTEXT_BYTES = positive(env.int, "ANTIPHON_MAX_CONTEXT_BYTES", 64 * 1024 * 1024)
 KEEP_ALIVE_SECONDS = positive(env.float, "ANTIPHON_KEEP_ALIVE_SECONDS", 15.0)
 CACHE_SECONDS = positive(env.float, "ANTIPHON_CACHE_SECONDS", 5.0)
@@ -157,6 +161,7 @@ START_SECONDS = positive(env.float, "ANTIPHON_START_SECONDS", 2.0)
 JOURNAL_SECONDS = positive(env.int, "ANTIPHON_JOURNAL_SECONDS", 60)
 
 # --- workers --------------------------------------------------------------------------------------
+DRAIN_SECONDS = positive(env.float, "ANTIPHON_DRAIN_SECONDS", 20.0)
 LEASE_SECONDS = positive(env.float, "ANTIPHON_LEASE_SECONDS", 8.0)
 RESPONSE_SECONDS = positive(env.float, "ANTIPHON_RESPONSE_SECONDS", 1800.0)
 

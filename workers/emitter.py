@@ -43,6 +43,8 @@ _SpokenDelta = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta
 
 _CUT_SHORT = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _MAX_CALL_ID = 64
+# No model means as many; each new item looks at all that are open.
+_MOST_ITEMS = 256
 _NO_ARGUMENTS = "{}"
 
 
@@ -302,6 +304,8 @@ class Emitter:
 
     def _open_item(self, item: Item) -> None:
         """Announce an item; what cannot grow any more is closed before."""
+        if len(self._items) >= _MOST_ITEMS:
+            raise model_error(f"The model's answer has more than {_MOST_ITEMS} items.")
         if self._spoken is not None:
             self._close(self._spoken, "completed")
         for call in self._items:

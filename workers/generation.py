@@ -194,6 +194,7 @@ class Generation:
             "response ended",
             status="abandoned" if self._phase is _Phase.ABANDONED else response["status"],
             error=error.code or error.type if error else None,
+            reason=error.reason if error else None,
             model=response["model"],
             backend=self.job.backend["name"],
             seconds=round(seconds, 3),

@@ -66,6 +66,10 @@ class Runtime:
         if claimed:
             self._await(self._generate_all(claimed, worker))
 
+    def stop_after(self, seconds: float) -> None:
+        """Let what runs go on for so long, then end it with an error that its client is told."""
+        threading.Timer(seconds, self._loop.call_soon_threadsafe, [self._stop_all]).start()
+
     def close(self) -> None:
         """Stop in order: end what still runs, tell what is pending, take the name off the list."""
         self._await(self._shut_down())
@@ -136,10 +140,13 @@ class Runtime:
             while len(self._cancelled) > _MOST_REMEMBERED:
                 self._cancelled.popitem(last=False)
 
-    async def _shut_down(self) -> None:
-        # Celery has waited for its tasks, unless it was told twice to stop: then some still run.
+    def _stop_all(self) -> None:
         for generation in list(self._running.values()):
             generation.stop()
+
+    async def _shut_down(self) -> None:
+        # Celery has waited for its tasks, unless it was told twice to stop: then some still run.
+        self._stop_all()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for task in self._housekeeping:
             task.cancel()

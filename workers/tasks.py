@@ -1,7 +1,8 @@
 """The Celery tasks. Each is a thin shell: it enters the runtime or calls one service."""
 
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutdown
+from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
+from django.conf import settings
 
 from responses_api.dispatch import GENERATE
 from responses_api.services.reap import reap
@@ -25,6 +26,14 @@ def _start(**_: object) -> None:
     """Register the worker as alive before its first job, so that `/readyz` knows of it."""
     runtime: Runtime = process_runtime()
     runtime.wait_until_started()
+
+
+@worker_shutting_down.connect
+def _drain(**_: object) -> None:
+    """Told to stop, Celery waits for its tasks, however long: what still runs after a while is ended."""
+    runtime = running_runtime()
+    if runtime is not None:
+        runtime.stop_after(settings.DRAIN_SECONDS)
 
 
 @worker_shutdown.connect

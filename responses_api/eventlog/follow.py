@@ -71,6 +71,10 @@ class Follower:
             self._is_failed = True
             self._take(Message(Kind.REJECT, 0, 0, encode(error.to_plain())))
 
+    async def replay(self) -> None:
+        """Take from the journal what has not come."""
+        await self._inbox.replay(self._response_id, self)
+
     async def is_claimed(self) -> bool:
         """Whether a worker has taken the job."""
         return bool(await self._inbox.client.exists(names.claim(self._response_id)))
@@ -166,13 +170,14 @@ class Inbox:
         """Messages before this one were lost (Valkey failed over, say): the journal was written with them."""
         log.warning("messages were missed; replaying from the journal", response_id=response_id)
         try:
-            await self._replay(response_id, follower)
+            await self.replay(response_id, follower)
         except (RedisError, OSError) as error:
             log.warning("the journal could not be read", error=type(error).__name__)
         if not follower.push(message):
             follower.fail(_LOST)
 
-    async def _replay(self, response_id: str, follower: Follower) -> None:
+    async def replay(self, response_id: str, follower: Follower) -> None:
+        """Give the follower what the journal has and the inbox did not bring."""
         entries: Any = await self.client.xrange(names.journal(response_id))
         for message in journal.messages(entries):
             follower.push(message)
@@ -183,7 +188,7 @@ class Inbox:
             await asyncio.sleep(_HOUSEKEEPING_SECONDS)
             try:
                 pipeline = self.client.pipeline(transaction=False)
-                pipeline.xtrim(self.name, minid=self._last, approximate=False)
+                pipeline.xtrim(self.name, minid=_following(self._last), approximate=False)
                 pipeline.expire(self.name, _EXPIRE_SECONDS)
                 _, is_there = await pipeline.execute()
                 if not is_there:
@@ -196,7 +201,13 @@ class Inbox:
         log.warning("the inbox was lost; replaying from the journals", followers=len(self._followers))
         await self._make()
         for response_id, follower in list(self._followers.items()):
-            await self._replay(response_id, follower)
+            await self.replay(response_id, follower)
+
+
+def _following(entry_id: bytes) -> str:
+    """The first id that an entry after this one can have."""
+    milliseconds, _, number = entry_id.decode().partition("-")
+    return f"{milliseconds}-{int(number) + 1}"
 
 
 def _streams(reply: Any) -> Iterable[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]:

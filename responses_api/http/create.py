@@ -11,10 +11,10 @@ from typing import Any, Final
 import structlog
 
 from responses_api.eventlog.message import Kind, Message
-from responses_api.http.body import ClientGone, parse_json, read_body
+from responses_api.http.body import ClientGone, is_large, parse_json, read_body
 from responses_api.http.rendering import error_headers, internal_error
 from responses_api.http.request_id import HEADER, request_id_of
-from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.request import CreateRequest, parse_create
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
@@ -31,8 +31,7 @@ _SSE: Final = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
-# A compressed body of this size, or a plain one, is parsed in a millisecond or two.
-_LARGE_BYTES: Final = 1 << 18
+_STOPPED: Final = server_error("The server is being stopped; ask again.", code="overloaded", status=503)
 _OPENAI_AGENTS: Final = (b"ai-sdk/",)
 
 
@@ -47,7 +46,7 @@ class CreateEndpoint:
             try:
                 await self._answer(exchange, receive)
             except ProtocolError as error:
-                log.info("request refused", status=error.status, code=error.code, param=error.param)
+                log.info("request refused", status=error.status, code=error.code, field=_field(error.param))
                 await exchange.send_error(error)
             except ClientGone:
                 log.info("client left")
@@ -59,7 +58,7 @@ class CreateEndpoint:
         principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
         structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
         body = await read_body(exchange.headers, receive)
-        request = await off_loop_if(len(body) > _LARGE_BYTES, _parse, exchange.headers, body)
+        request = await off_loop_if(is_large(exchange.headers, body), _parse, exchange.headers, body)
         started = await create(
             principal=principal,
             request=request,
@@ -69,7 +68,7 @@ class CreateEndpoint:
         structlog.contextvars.bind_contextvars(response_id=started.response_id)
         try:
             relay = _stream if request.stream else _single
-            await _until_gone(relay(exchange, started.listener), receive)
+            await _until_gone(exchange, relay(exchange, started.listener), receive)
         finally:
             await started.listener.close()
 
@@ -78,18 +77,20 @@ def _parse(headers: Mapping[bytes, bytes], body: bytes) -> CreateRequest:
     return parse_create(parse_json(headers, body))
 
 
-async def _until_gone(relay: Coroutine[Any, Any, None], receive: Any) -> None:
+async def _until_gone(exchange: "_Exchange", relay: Coroutine[Any, Any, None], receive: Any) -> None:
     """Relay until the response ends or the client leaves, whichever comes first. Raises `ClientGone`."""
     relaying = asyncio.ensure_future(relay)
     leaving = asyncio.ensure_future(_disconnected(receive))
     try:
         await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not relaying.done():
+            exchange.is_left = True
             raise ClientGone
         await relaying
     finally:
         relaying.cancel()
         leaving.cancel()
+        await asyncio.gather(relaying, leaving, return_exceptions=True)
 
 
 async def _disconnected(receive: Any) -> None:
@@ -98,13 +99,17 @@ async def _disconnected(receive: Any) -> None:
 
 
 async def _stream(exchange: "_Exchange", listener: Listener) -> None:
-    message = await listener.next_message()
-    _raise_refusal(message)
+    message: Message | None = await _first_message(exchange, listener)
     await exchange.begin(200, _SSE)
     try:
         while message is None or message.kind is Kind.EVENTS:
             await exchange.send(KEEP_ALIVE if message is None else message.body)
             message = await listener.next_message()
+    except asyncio.CancelledError:
+        if not exchange.is_left:
+            # This process is being stopped: its clients are told, and their responses cancelled.
+            await exchange.end(listener.break_off(_STOPPED).body + DONE)
+        raise
     except Exception:
         # The client has read 200: whatever happens now has to be said in the stream.
         log.exception("relay failed")
@@ -113,16 +118,28 @@ async def _stream(exchange: "_Exchange", listener: Listener) -> None:
 
 
 async def _single(exchange: "_Exchange", listener: Listener) -> None:
-    message = await listener.next_message()
-    _raise_refusal(message)
-    assert message is not None
+    message = await _first_message(exchange, listener)
     await exchange.begin(200, (_JSON,))
     await exchange.end(message.body)
 
 
-def _raise_refusal(message: Message | None) -> None:
-    if message is not None and message.kind is Kind.REJECT:
+def _field(param: str | None) -> str | None:
+    """The field of a refusal without the keys below it, which the client has chosen."""
+    return None if param is None else param.replace("[", ".").partition(".")[0]
+
+
+async def _first_message(exchange: "_Exchange", listener: Listener) -> Message:
+    """The first message. Raises the `ProtocolError` of one that refuses."""
+    try:
+        message = await listener.next_message()
+    except asyncio.CancelledError:
+        if not exchange.is_left:
+            await exchange.send_error(_STOPPED)
+        raise
+    assert message is not None, "a listener's first message is one"
+    if message.kind is Kind.REJECT:
         raise ProtocolError.from_plain(decode(message.body))
+    return message
 
 
 def dialect_of(headers: Mapping[bytes, bytes]) -> Dialect:
@@ -142,6 +159,8 @@ class _Exchange:
         self.request_id = request_id_of(given.decode("latin-1") if given else None)
         self._send = send
         self._is_begun = False
+        self.is_left = False
+        """Whether the client has closed the connection."""
 
     async def begin(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
         """Send the status and the headers."""

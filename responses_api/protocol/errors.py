@@ -34,6 +34,13 @@ class ProtocolError(Exception):
         self.message = message
         self.param = param
         self.retry_after = retry_after
+        self.reason: str | None = None
+        """What the log is told besides, and no client ever: which status, which variable, which exception."""
+
+    def because(self, reason: str) -> "ProtocolError":
+        """The same error with its `reason`."""
+        self.reason = reason
+        return self
 
     def __repr__(self) -> str:
         return f"ProtocolError({self.status} {self.type} {self.code} {self.param!r}: {self.message})"

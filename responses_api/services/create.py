@@ -2,15 +2,19 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
+from uuid import UUID
 
 import structlog
+from django.conf import settings
 from redis.exceptions import RedisError
 
-from responses_api.chains import NOT_CONTINUABLE, load_context
+from responses_api.chains import CONTINUABLE, NOT_CONTINUABLE, load_context
 from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import claims
 from responses_api.eventlog.follow import Inbox, process_inbox
+from responses_api.eventlog.message import Kind, Message
 from responses_api.protocol.calls import check_call_pairs
 from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
 from responses_api.protocol.event_types import Dialect
@@ -19,12 +23,14 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
+from responses_api.protocol.sse import encode
 from responses_api.services.database import in_database
 from responses_api.services.identity import new_id, now
 from responses_api.services.listening import Listener
 from responses_api.services.offload import off_loop_if
 from responses_api.services.routing import find_model
 from responses_api.services.running import find_running
+from responses_api.services.stored import retrieve
 from tenants.keys import Principal
 from tenants.scoping import tenant_scope
 
@@ -61,6 +67,8 @@ async def create(
         log.error("Valkey does not answer", error=type(error).__name__)
         raise _NOT_HANDED_OVER from error
 
+    _refuse_too_many(len(request.input), len(history))
+
     def make() -> tuple[Job, bytes]:
         check_call_pairs([*history, *request.input], len(history))
         job = Job(
@@ -83,6 +91,16 @@ async def create(
     return _dispatch(job, envelope, request, inbox)
 
 
+def _refuse_too_many(given: int, before: int) -> None:
+    """Bytes alone do not bound the work that items make, here and in the worker."""
+    if given + before > settings.MAX_ITEMS:
+        raise invalid_request(
+            f"The request and what it continues have {given + before} items; this server takes {settings.MAX_ITEMS}.",
+            param="input" if given > before else "previous_response_id",
+            code="context_length_exceeded",
+        )
+
+
 def _dispatch(job: Job, envelope: bytes, request: CreateRequest, inbox: Inbox) -> Started:
     follower = inbox.follow(job.response_id)
     loop = asyncio.get_running_loop()
@@ -93,7 +111,19 @@ def _dispatch(job: Job, envelope: bytes, request: CreateRequest, inbox: Inbox) -
     process_dispatcher(claims.offer).dispatch(
         job.response_id, envelope, service_tier=request.service_tier, on_failure=refuse
     )
-    return Started(job.response_id, Listener(follower, job.dialect))
+    return Started(job.response_id, Listener(follower, job.dialect, partial(_stored_answer, job)))
+
+
+async def _stored_answer(job: Job) -> Message | None:
+    """The answer to a request for JSON, if it was stored; the log may have lost it."""
+    if job.request["stream"] or not job.request["store"]:
+        return None
+    try:
+        stored = await in_database(retrieve, UUID(job.tenant_id), job.response_id)
+    except ProtocolError:
+        return None
+    is_answer = stored["status"] in CONTINUABLE
+    return Message(Kind.ANSWER, 0, 0, encode(stored)) if is_answer else None
 
 
 async def _history(principal: Principal, request: CreateRequest) -> list[Json]:

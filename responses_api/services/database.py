@@ -5,6 +5,7 @@ pool that is used up makes its callers wait, then fail as a database that is awa
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -12,6 +13,7 @@ from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 import structlog
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
 from responses_api.protocol.errors import ProtocolError, server_error
@@ -32,7 +34,7 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
     Raises `ProtocolError` 503 `overloaded` where the database does not answer, and whatever `function` raises.
     """
-    work = partial(_run, partial(function, *args, **kwargs))
+    work = partial(_run, partial(function, *args, **kwargs), time.monotonic())
     return await asyncio.get_running_loop().run_in_executor(_threads, copy_context().run, work)
 
 
@@ -44,7 +46,11 @@ def unanswered(error: Exception) -> ProtocolError:
     )
 
 
-def _run(function: Callable[[], T]) -> T:
+def _run(function: Callable[[], T], asked_at: float) -> T:
+    # Who waited for a thread as long as one may wait for a connection has waited enough.
+    waited = time.monotonic() - asked_at
+    if waited > settings.DATABASE_WAIT_SECONDS:
+        raise unanswered(OperationalError(f"{waited:.0f} s in the queue for the database"))
     try:
         return function()
     except UNANSWERED as error:

@@ -1,5 +1,6 @@
 """One client's ear on its response: every transport hears it through this, and always hears its end."""
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
@@ -24,14 +25,26 @@ _END_LOST: Final = server_error("The event log lost the end of this response.", 
 _MOST_KEPT_BYTES: Final = 1 << 20
 
 
+async def _nothing() -> None:
+    return None
+
+
 class Listener:
     """The messages of a response for one client. Close it whatever happens: a response nobody hears is cancelled.
+
+    `recover` finds the stored answer of a request for JSON whose last message was lost.
 
     It remembers what it told (up to a mebibyte), so that a stream which the log cannot end still ends by the rules.
     """
 
-    def __init__(self, follower: Follower, dialect: Dialect) -> None:
+    def __init__(
+        self,
+        follower: Follower,
+        dialect: Dialect,
+        recover: Callable[[], Awaitable[Message | None]] = _nothing,
+    ) -> None:
         self._follower = follower
+        self._recover = recover
         self._dialect: Dialect = dialect
         self._is_begun = False
         self._told: list[bytes] = []
@@ -80,17 +93,23 @@ class Listener:
     async def _first_message(self) -> Message:
         message = await self._follower.next_message(settings.QUEUE_SECONDS)
         while message is None:
+            await self._check()
             if not await self._follower.is_claimed():
                 self._follower.fail(_NOBODY_CAME)
-            await self._check()
             message = await self._follower.next_message(settings.KEEP_ALIVE_SECONDS)
         self._is_begun = True
         return message
 
     async def _check(self) -> None:
         """In a silence: a response that has ended without its end coming here never will."""
-        if not await self._follower.is_running():
-            self._follower.fail(_END_LOST)
+        if await self._follower.is_running():
+            return
+        await self._follower.replay()
+        if not self._follower.is_ended:
+            stored = await self._recover()
+            if stored is not None:
+                self._follower.push(stored)
+        self._follower.fail(_END_LOST)
 
     def _remember(self, message: Message) -> None:
         if message.kind in LAST:

@@ -14,8 +14,9 @@ from responses_api.protocol.job import BackendSpec, Job
 from responses_api.protocol.sse import encode
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
-from workers.backends.registry import AnswerStream, adapter_for
+from workers.backends.registry import Adapter, AnswerStream, adapter_for
 
+_MANY_ITEMS = 500
 _ANSWER_LIMIT = 64 * 1024 * 1024
 _ERROR_LIMIT = 64 * 1024
 # Below the 5 s after which uvicorn, and so vLLM, drops an idle connection: a request must not race with that.
@@ -76,7 +77,7 @@ class UpstreamClient:
             yield stream.close()
             await call.read_to_end()
         except (aiohttp.ClientError, OSError) as failure:
-            raise from_exception(failure) from failure
+            raise from_exception(failure).because(repr(failure)) from failure
         finally:
             call.hang_up()
 
@@ -100,11 +101,12 @@ class _Call:
         """Send the request; returns when the backend accepted it. Raises what it refused it with."""
         adapter = adapter_for(self._spec.kind)
         if self._spec.api_key_env and not self._key:
-            raise model_error("The credentials of the model's backend are not configured.")
+            missing = f"the variable {self._spec.api_key_env} is not set"
+            raise model_error("The credentials of the model's backend are not configured.").because(missing)
         async with asyncio.timeout_at(self._first_byte_by):
             response = self._response = await self._session.post(
                 self._spec.base_url.rstrip("/") + adapter.path,
-                data=encode(adapter.build(self._job)),
+                data=await self._body(adapter),
                 headers=adapter.auth(self._key) if self._key else None,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._spec.connect_timeout),
@@ -113,6 +115,12 @@ class _Call:
             raise await self._refusal(response)
         self._watch = _Watch(self._loop, response.content)
         return adapter.open_stream()
+
+    async def _body(self, adapter: Adapter) -> bytes:
+        """The upstream's request body. A long one is made beside the event loop, on which all other answers wait."""
+        if len(self._job.history) + len(self._job.input_items) > _MANY_ITEMS:
+            return await asyncio.to_thread(lambda: encode(adapter.build(self._job)))
+        return encode(adapter.build(self._job))
 
     async def read(self) -> bytes:
         """The next bytes of the answer; b"" at its end. Raises TimeoutError when they are late."""
@@ -170,7 +178,8 @@ class _Call:
                 while len(body) < _ERROR_LIMIT and (chunk := await response.content.readany()):
                     body += chunk
         secrets = [self._key or "", urlsplit(self._spec.base_url).netloc]
-        return from_status(response.status, response.headers, bytes(body[:_ERROR_LIMIT]), secrets=secrets)
+        error = from_status(response.status, response.headers, bytes(body[:_ERROR_LIMIT]), secrets=secrets)
+        return error.because(f"the backend answered with status {response.status}")
 
 
 class _Watch:
