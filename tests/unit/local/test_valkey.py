@@ -1,4 +1,4 @@
-"""The embedded Valkey is closed to who has no password, and keeps the queue over a restart."""
+"""The embedded Valkey is closed to who has no password, and keeps nothing on disk."""
 
 import os
 import socket
@@ -44,11 +44,15 @@ def test_the_password_is_not_in_the_process_list(server: Valkey) -> None:
     assert os.stat(server.data / "valkey.conf").st_mode & 0o777 == 0o600
 
 
-def test_what_was_queued_is_there_after_a_restart(server: Valkey) -> None:
+def test_nothing_of_what_it_holds_is_ever_on_disk(server: Valkey) -> None:
+    server.data.mkdir()
+    (server.data / "dump.rdb").write_bytes(b"what an older configuration saved: secret prompt")
     with running(server), redis.Redis.from_url(server.url) as client:
-        client.rpush("queue", "job")
+        assert client.config_get("save") == {"save": ""}
+        client.rpush("queue", "secret prompt")
+    assert not [path for path in server.data.rglob("*") if b"secret prompt" in path.read_bytes()]
     with running(server), redis.Redis.from_url(server.url) as client:
-        assert client.lrange("queue", 0, -1) == [b"job"]
+        assert client.keys() == []
 
 
 def test_a_taken_port_is_told_from_its_log(server: Valkey) -> None:
