@@ -20,7 +20,7 @@ help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Start everything on this machine: PostgreSQL, Valkey, a model, web, worker, beat (PORT=... moves it)
-	$(INSTALL) requirements.lock
+	$(INSTALL) --run requirements.lock
 	@exec $(BIN)/python -m config.local
 
 venv: ## Make .venv with what the service needs

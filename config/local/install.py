@@ -1,13 +1,17 @@
-"""Makes .venv from the locks given as arguments: `python3 config/local/install.py requirements.lock ...`.
+"""Makes .venv from the locks given as arguments: `python3 config/local/install.py [--run] requirements.lock ...`.
+
+With `--run` a port in use is told first, and not after a minute of installing.
 
 Runs before anything is installed, under whatever Python there is: standard library only, in a syntax that old
 versions parse, so that they can be told that they are too old.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -47,6 +51,23 @@ def check_python() -> None:
             "This Python has no venv module: install it (Debian and Ubuntu: `apt install python3-venv`), "
             "or name another Python with `make run PYTHON=...`."
         ) from None
+
+
+def check_port() -> None:
+    """Raise InstallError when the port of `make run` is in use. Whatever else is wrong with it, the run itself says."""
+    host, port = os.environ.get("HOST") or "127.0.0.1", os.environ.get("PORT") or "8000"
+    # Reading .env takes a package that is not there yet.
+    if not port.isdigit() or os.path.exists(os.path.join(ROOT, ".env")):
+        return
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(port)))
+        except (OSError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+                raise InstallError(
+                    f"Port {port} is in use: `make run PORT={int(port) + 1}` takes another."
+                ) from None
 
 
 def fingerprint(lock: str) -> str:
@@ -118,14 +139,17 @@ def shown(path: str) -> str:
     return os.path.relpath(path, ROOT)
 
 
-def main(locks: "list[str]") -> int:
+def main(arguments: "list[str]") -> int:
     """Make .venv hold the locks; prints one line, or one sentence when it cannot."""
     began = time.monotonic()
+    locks = [argument for argument in arguments if argument != "--run"]
     log = os.path.join(LOGS, "install.log")
     try:
         check_python()
         if all(is_installed(lock) for lock in locks):
             return 0
+        if "--run" in arguments:
+            check_port()
         os.makedirs(LOGS, exist_ok=True)
         with open(log, "wb") as turn:
             fcntl.flock(turn, fcntl.LOCK_EX)  # a second `make` waits for its turn

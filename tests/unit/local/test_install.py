@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -21,9 +22,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(project: Path, lock: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(project: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "config/local/install.py", lock],
+        [sys.executable, "config/local/install.py", *arguments],
         cwd=project,
         env={**os.environ, **environment},
         capture_output=True,
@@ -65,3 +66,24 @@ def test_a_place_that_cannot_be_written_is_named(project: Path) -> None:
     assert f"{project}/var" in failed.stderr
     assert "cannot be written" in failed.stderr
     assert len(failed.stderr.splitlines()) == 1
+
+
+def test_a_port_in_use_is_told_before_anything_is_installed(project: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = run(project, "--run", "empty.lock", PORT=str(port), HOST="")
+        assert refused.returncode == 1
+        assert refused.stderr == f"Port {port} is in use: `make run PORT={port + 1}` takes another.\n"
+        assert not (project / ".venv").exists()
+        assert run(project, "empty.lock", PORT=str(port)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "port"), [("127.0.0.1", "http"), ("127.0.0.1", "70000"), ("192.0.2.1", "8000")]
+)
+def test_an_address_that_is_none_is_left_to_the_run(
+    monkeypatch: pytest.MonkeyPatch, host: str, port: str
+) -> None:
+    monkeypatch.setenv("HOST", host)
+    monkeypatch.setenv("PORT", port)
+    install.check_port()
