@@ -35,7 +35,7 @@ def read_key(path: Path) -> str | None:
         return None
     prefix = "export OPENAI_API_KEY="
     keys = [line.removeprefix(prefix) for line in path.read_text().splitlines() if line.startswith(prefix)]
-    return keys[0] if keys else None
+    return next(filter(None, keys), None)
 
 
 def is_valid(base_url: str, key: str) -> bool:
@@ -72,16 +72,16 @@ def new_password() -> str:
 
 def welcome(demo: Demo, root_url: str, password: str | None) -> str:
     """What is printed when the service is ready."""
+    login = f"  user {OPERATOR}, password {password} (shown once)" if password else ""
     call = f"""curl {demo.base_url}/responses \\
   -H "Authorization: Bearer {demo.key}" -H "Content-Type: application/json" \\
   -d '{{"model": "{demo.model}", "input": "Say hello."}}'"""
     stream = call.replace("curl ", "curl -N ", 1).replace('"Say hello."', '"Count to five.", "stream": true')
-    login = f"  user {OPERATOR}, password {password} (shown once)" if password else ""
     return f"""
 Antiphon is ready.
 
   base URL  {demo.base_url}
-  key       {demo.key}
+  key       {demo.key or f"none: the tenant {TENANT!r} is switched off"}
   model     {demo.model}
   admin     {root_url}/admin/{login}
 

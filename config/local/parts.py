@@ -14,6 +14,9 @@ from config.local.postgres import Postgres
 from config.local.valkey import Valkey, free_port
 
 BACKLOG = 2048  # connections that wait to be accepted; the default of 50 drops some at 128 clients
+_DRAIN = "3"  # seconds
+_WORKER_GRACE = 10.0
+_WEB_GRACE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,26 +54,39 @@ class Parts:
         """A management command; what it prints goes to a log."""
         return self._python(f"manage.py {arguments[0]}", ["manage.py", *arguments], log, variables)
 
+    def backend(self, base_url: str) -> Program:
+        """The command that makes the local model at `base_url` a backend."""
+        return self._python("config.local.backend", ["-m", "config.local.backend", base_url], "manage.log")
+
     def web(self, host: str, port: int) -> Program:
         """The web server, without daphne's access log."""
         interface = host.replace(":", r"\:")  # in Twisted's endpoint language a colon separates
         endpoint = f"tcp:port={port}:interface={interface}:backlog={BACKLOG}"
-        return self._python(
-            "web", ["-m", "daphne", "-v", "0", "-e", endpoint, "config.asgi:application"], "web.log"
-        )
+        arguments = ["-m", "daphne", "-v", "0", "-e", endpoint, "config.asgi:application"]
+        return self._python("web", arguments, "web.log", grace=_WEB_GRACE)
 
     def worker(self) -> Program:
-        """The Celery worker; how it must be run is the Celery application's knowledge."""
-        return self._python("worker", ["-m", "config.worker"], "worker.log")
+        """The Celery worker; how it must be run is the Celery application's knowledge.
+
+        Who presses Ctrl-C waits: responses that run are ended soon, and well before the worker would be killed.
+        """
+        drain = {"ANTIPHON_DRAIN_SECONDS": self.environment.given.get("ANTIPHON_DRAIN_SECONDS", _DRAIN)}
+        return self._python("worker", ["-m", "config.worker"], "worker.log", drain, grace=_WORKER_GRACE)
 
     def beat(self) -> Program:
-        """The clock of periodic tasks."""
+        """The clock of periodic tasks; it logs no line for each of them."""
         schedule = str(self.environment.var / "celerybeat-schedule")
         arguments = ["-m", "celery", "-A", "config.celery", "beat", "--schedule", schedule, "--pidfile="]
-        return self._python("beat", arguments, "beat.log")
+        quiet = {"LOG_LEVEL": self.environment.given.get("LOG_LEVEL", "WARNING")}
+        return self._python("beat", arguments, "beat.log", quiet)
 
     def _python(
-        self, name: str, arguments: Sequence[str], log: str, variables: Mapping[str, str] | None = None
+        self,
+        name: str,
+        arguments: Sequence[str],
+        log: str,
+        variables: Mapping[str, str] | None = None,
+        grace: float = 10.0,
     ) -> Program:
         return Program(
             name=name,
@@ -78,4 +94,5 @@ class Parts:
             log=self.logs / log,
             env={**self.environment.for_children(), **(variables or {})},
             cwd=self.environment.root,
+            grace=grace,
         )

@@ -10,13 +10,11 @@ from pathlib import Path
 from config.local import demo, outside
 from config.local.environment import Environment
 from config.local.errors import LocalError
-from config.local.model import NAME as MODEL
 from config.local.parts import Parts
 from config.local.probe import status_of
 from config.local.supervisor import Supervisor, say, step
 from config.local.valkey import port_is_free
 
-BACKEND = "local"
 _READY_SECONDS = 60.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -107,13 +105,7 @@ class Run:
         self.environment.write()
         with step("migrate"):
             self._manage("migrate", "--no-input")
-            self._manage(
-                "add_backend",
-                BACKEND,
-                "--kind=chat_completions",
-                f"--base-url={embedded['LOCAL_MODEL_URL']}",
-                f"--model={MODEL}",
-            )
+            self.supervisor.run(self.parts.backend(embedded["LOCAL_MODEL_URL"]))
 
     def _start_service(self) -> None:
         start = self.supervisor.start
@@ -124,6 +116,9 @@ class Run:
             start(self.parts.beat(), restarts=True)
             self._wait_for("/healthz", "The web server did not answer")
         with step("worker, beat"):
+            # Only then: each /readyz that says no is an error in the log of the web server.
+            beats = outside.WorkerBeats(self.environment.for_children()["VALKEY_URL"])
+            self.supervisor.wait_until("No worker was ready", beats.any, _READY_SECONDS)
             self._wait_for("/readyz", f"{self.root_url}/readyz did not report that every part is there")
 
     def _wait_for(self, path: str, complaint: str) -> None:
@@ -131,7 +126,10 @@ class Run:
         self.supervisor.wait_until(complaint, lambda: status_of(url) == 200, _READY_SECONDS)
 
     def _first_tenant(self) -> str | None:
-        """Make demo tenant and operator unless a run before did; returns the operator's password if new."""
+        """See to it that demo tenant, its key and an operator exist; returns the operator's password if new.
+
+        The key in the file may be of another database, or revoked: then the file gets one that works.
+        """
         file = self.environment.demo_file
         base_url = f"{self.root_url}/v1"
         key = demo.read_key(file)
@@ -139,9 +137,23 @@ class Run:
             demo.Demo(base_url, key).write(file)  # PORT may have moved
             return None
         with step("demo tenant"):
-            key = demo.key_of(self._manage("create_tenant", demo.TENANT, "--json", keep_log=False))
-            demo.Demo(base_url, key).write(file)
+            demo.Demo(base_url, self._demo_key()).write(file)
             return self._make_operator()
+
+    def _demo_key(self) -> str:
+        """A key of the demo tenant, which is made if need be; empty when the operator switched the tenant off."""
+        try:
+            return demo.key_of(self._manage("create_tenant", demo.TENANT, "--json", keep_log=False))
+        except LocalError as error:
+            if "exists already" not in str(error):
+                raise
+        try:
+            arguments = ("create_key", demo.TENANT, "--name=make run", "--json")
+            return demo.key_of(self._manage(*arguments, keep_log=False))
+        except LocalError as error:
+            if "is switched off" not in str(error):
+                raise
+        return ""
 
     def _make_operator(self) -> str | None:
         """Make the admin's first user; None when there is one already."""

@@ -50,3 +50,10 @@ def test_the_welcome_has_two_commands_a_shell_understands() -> None:
     assert "-N" in streamed
     assert "password pass (shown once)" in text
     assert "password" not in welcome(DEMO, "http://127.0.0.1:8000", None)
+
+
+def test_a_tenant_that_is_switched_off_has_no_key(tmp_path: Path) -> None:
+    without = Demo(DEMO.base_url, "")
+    without.write(tmp_path / "demo.env")
+    assert read_key(tmp_path / "demo.env") is None
+    assert "none: the tenant 'demo' is switched off" in welcome(without, "http://127.0.0.1:8000", None)

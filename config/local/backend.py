@@ -1,0 +1,33 @@
+"""The local model as a backend of the service: `python -m config.local.backend URL`.
+
+The first run adds it. Later ones change its address alone, so that what the operator changed (switched it off, other
+timeouts, more routes) stays as it is.
+"""
+
+import os
+import sys
+
+import django
+from django.core.management import call_command
+
+from config.local.model import NAME as MODEL
+
+NAME = "local"
+
+
+def register(base_url: str) -> None:
+    """Add the backend at `base_url`, or move the one that is there."""
+    from responses_api.models import Backend
+
+    backend = Backend.objects.filter(name=NAME).first()
+    if backend is None:
+        call_command("add_backend", NAME, f"--base-url={base_url}", f"--model={MODEL}")
+    elif backend.base_url != base_url:
+        backend.base_url = base_url
+        backend.save(update_fields=["base_url"])
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    register(sys.argv[1])

@@ -1,0 +1,32 @@
+"""The local model of `make run` as a backend: added once, and the operator's from then on."""
+
+import pytest
+
+from config.local.backend import register
+from config.local.model import NAME as MODEL
+from responses_api.models import Backend, Route
+from responses_api.services.routing import read_models
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def test_the_first_run_adds_it() -> None:
+    register("http://127.0.0.1:4001/v1")
+    served = read_models()
+    assert list(served) == [MODEL]
+    assert served[MODEL].backend.base_url == "http://127.0.0.1:4001/v1"
+
+
+def test_a_later_run_moves_it_and_keeps_what_the_operator_changed() -> None:
+    register("http://127.0.0.1:4001/v1")
+    backend = Backend.objects.get()
+    Route.objects.create(model="another", backend=backend, upstream_model=MODEL)
+    Backend.objects.update(is_enabled=False, idle_timeout=7)
+    register("http://127.0.0.1:4002/v1")
+    backend.refresh_from_db()
+    assert (backend.base_url, backend.is_enabled, backend.idle_timeout) == (
+        "http://127.0.0.1:4002/v1",
+        False,
+        7,
+    )
+    assert set(Route.objects.values_list("model", flat=True)) == {MODEL, "another"}
