@@ -54,6 +54,9 @@ app.conf.update(
     broker_use_ssl={"ssl_cert_reqs": ssl.CERT_REQUIRED} if _scheme() == "rediss" else None,
     broker_connection_retry_on_startup=True,
     broker_connection_timeout=4,
+    # One heartbeat a second (AMQP only): Celery looks whether it was told to stop at each, else every ten seconds.
+    broker_heartbeat=60,
+    broker_heartbeat_checkrate=60,
     broker_transport_options=_transport_options(),
     task_ignore_result=True,
     task_serializer="json",

@@ -68,7 +68,9 @@ class Runtime:
 
     def stop_after(self, seconds: float) -> None:
         """Let what runs go on for so long, then end it with an error that its client is told."""
-        threading.Timer(seconds, self._loop.call_soon_threadsafe, [self._stop_all]).start()
+        timer = threading.Timer(seconds, self._loop.call_soon_threadsafe, [self._stop_all])
+        timer.daemon = True  # a worker with nothing left to do ends at once
+        timer.start()
 
     def close(self) -> None:
         """Stop in order: end what still runs, tell what is pending, take the name off the list."""
