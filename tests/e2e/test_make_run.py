@@ -4,6 +4,7 @@ The project is copied into a folder that only its owner may enter, so that the d
 PostgreSQL is tried where it cannot walk to its data.
 """
 
+import http.client
 import json
 import os
 import re
@@ -14,13 +15,15 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from config.local.demo import read_key
+from config.local.demo import Demo, read_key
 from config.local.environment import REPLACEABLE
+from config.local.model import NAME as MODEL
 from config.local.places import ROOT
 from config.local.probe import status_of
 from config.local.valkey import free_port
@@ -184,11 +187,26 @@ def test_a_crashed_worker_is_named_and_started_again(first: LocalRun) -> None:
     assert first.part("config.worker") != before
 
 
-def test_a_stop_is_orderly_and_leaves_nothing(first: LocalRun) -> None:
-    first.process.send_signal(signal.SIGINT)
+def test_the_logs_of_a_run_that_works_are_quiet(first: LocalRun) -> None:
+    logs = first.folder / "var" / "log"
+    assert '"level":"error"' not in (logs / "web.log").read_text()
+    assert "reap" not in (logs / "beat.log").read_text()
+
+
+def test_a_stop_is_orderly_tells_a_running_stream_and_leaves_nothing(first: LocalRun) -> None:
+    with long_stream(first) as events:
+        assert any(line.startswith(b"event: response.output_text.delta") for line in events)
+        first.process.send_signal(signal.SIGINT)
+        rest = list(events)
+    assert [line for line in rest if line.startswith(b"event: ")][-2:] == [
+        b"event: error\n",
+        b"event: response.failed\n",
+    ]
+    assert rest[-2:] == [b"data: [DONE]\n", b"\n"]
     assert first.end() == 0
     stopped = [line.split()[0] for line in first.printed().splitlines() if line.endswith(" stopped")]
     assert stopped == STOP_ORDER
+    assert not list((first.folder / "var" / "valkey").glob("*.rdb"))
     assert first.parts() == []
     assert not list(Path("/tmp").glob(f"antiphon-{os.geteuid()}-*/programs"))
 
@@ -206,9 +224,31 @@ def test_a_later_run_is_ready_soon_keeps_the_data_and_dies_with_its_supervisor(f
     later.wait_until_gone()
 
 
+@pytest.mark.parametrize("left", ["nothing", "a revoked key"])
+def test_a_run_whose_demo_key_is_gone_makes_another_for_the_tenant(first: LocalRun, left: str) -> None:
+    assert first.end() == 0
+    file = first.folder / "var" / "demo.env"
+    if left == "nothing":
+        file.unlink()
+    else:
+        Demo("http://127.0.0.1:1/v1", "ak_" + "x" * 43).write(file)
+    run = LocalRun(first.folder, first.port)  # comes back after the kill of the test before
+    try:
+        run.wait_until_ready()
+        key = read_key(file)
+        assert key is not None
+        assert key in run.printed()
+        models = f"http://127.0.0.1:{first.port}/v1/models"
+        assert status_of(models, {"Authorization": f"Bearer {key}"}) == 200
+        assert "shown once" not in run.printed()
+    finally:
+        run.process.terminate()
+        assert run.end() == 0
+
+
 def test_a_crashed_postgresql_is_named_and_ends_everything(first: LocalRun) -> None:
     assert first.end() == 0
-    run = LocalRun(first.folder, first.port)  # comes back after the kill of the test before
+    run = LocalRun(first.folder, first.port)
     run.wait_until_ready()
     os.kill(run.part("/postgres"), signal.SIGKILL)
     assert run.end() == 1
@@ -223,6 +263,20 @@ def test_a_port_in_use_is_told_in_a_sentence(first: LocalRun) -> None:
         assert run.end() == 1
     assert f"Port {run.port} is in use: `make run PORT={run.port + 1}` takes another." in run.printed()
     assert len(run.printed().split()) < 20
+
+
+def long_stream(run: LocalRun) -> http.client.HTTPResponse:
+    """A stream that goes on for longer than a test."""
+    key = read_key(run.folder / "var" / "demo.env")
+    prompt = "Write a very long story about a dragon, in many chapters."
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{run.port}/v1/responses",
+        json.dumps({"model": MODEL, "input": prompt, "stream": True}).encode(),
+        {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    answer: http.client.HTTPResponse = opener.open(request, timeout=30)
+    return answer
 
 
 def shell(command: str) -> str:
