@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Antiphon's command line: `manage.py create_tenant`, `create_key`, `add_backend`, `migrate`, `check` and Django's own commands."""
+"""Antiphon's commands: `manage.py create_tenant`, `create_key`, `add_backend`, `migrate`, `check` and Django's own."""
 
 import os
 import sys
