@@ -224,7 +224,7 @@ def test_a_later_run_is_ready_soon_keeps_the_data_and_dies_with_its_supervisor(f
     later.wait_until_gone()
 
 
-@pytest.mark.parametrize("left", ["nothing", "a revoked key"])
+@pytest.mark.parametrize("left", ["nothing", "a key of another database"])
 def test_a_run_whose_demo_key_is_gone_makes_another_for_the_tenant(first: LocalRun, left: str) -> None:
     assert first.end() == 0
     file = first.folder / "var" / "demo.env"
