@@ -51,8 +51,10 @@ def configure(options: Mapping[str, Any]) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(options["level"] if options["level"] in LEVELS else "INFO")
-    for noisy in ("django.request", "daphne", "celery.worker.strategy", "celery.app.trace", "asyncio"):
+    for noisy in ("daphne", "celery.worker.strategy", "celery.app.trace", "asyncio"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    # Every request has its line from `RequestIdMiddleware`; what is left to tell here is why one failed.
+    logging.getLogger("django.request").setLevel(max(logging.ERROR, root.level))
 
 
 def _rendering(style: str) -> list[Processor]:

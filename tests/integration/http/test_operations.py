@@ -1,5 +1,6 @@
 """What operators and load balancers see: health, request ids, and logs that hold ids and no content."""
 
+import json
 import logging
 from collections.abc import Iterator
 from io import StringIO
@@ -12,6 +13,7 @@ from django.db import connection
 from config.local.valkey import free_port
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
+from tenants.models import Tenant
 from tests.integration.conftest import UPSTREAM_KEY
 from tests.support.chat import chat_error, chat_stream
 from tests.support.checks import checked_stream
@@ -97,6 +99,58 @@ def test_every_answer_has_a_request_id_of_its_own(friend: Client) -> None:
     answers = [friend.get("/models"), friend.create(input="Hello"), friend.create(), friend.get("/nothing")]
     ids = {answer.headers["x-request-id"] for answer in answers}
     assert len(ids) == len(answers)
+
+
+def logged(printed: StringIO, request_id: str) -> list[dict[str, Any]]:
+    """The lines that a request's id finds."""
+    lines = [json.loads(line) for line in printed.getvalue().splitlines()]
+    return [line for line in lines if line.get("request_id") == request_id]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/models", 200),
+        ("GET", "/responses/resp_gone?note=periwinkle", 404),
+        ("GET", "/nothing", 404),
+        ("PUT", "/models", 405),
+        ("GET", "/responses?limit=periwinkle", 400),
+    ],
+)
+def test_a_request_id_finds_one_line_that_tells_how_a_request_was_answered(
+    method: str, path: str, status: int, friend: Client, friend_tenant: Tenant, printed: StringIO
+) -> None:
+    answer = friend.request(method, path)
+    assert answer.status == status
+    [line] = logged(printed, answer.headers["x-request-id"])
+    assert (line["event"], line["level"], line["method"]) == ("request", "info", method)
+    assert (line["path"], line["status"]) == ("/v1" + path.partition("?")[0], status)
+    assert line["milliseconds"] >= 0
+    assert line.get("tenant_id") == (None if path == "/nothing" else str(friend_tenant.id))
+    assert "periwinkle" not in printed.getvalue()
+    assert "django.request" not in printed.getvalue()
+
+
+def test_a_request_without_a_key_is_logged_without_a_tenant(root: Client, printed: StringIO) -> None:
+    [line] = logged(printed, root.get("/v1/models").headers["x-request-id"])
+    assert (line["status"], "tenant_id" in line) == (401, False)
+
+
+def test_a_path_is_logged_short_and_in_plain_characters(root: Client, printed: StringIO) -> None:
+    [line] = logged(printed, root.get("/a%0Ab%1B" + "x" * 1000).headers["x-request-id"])
+    assert line["path"].startswith("/a%0Ab%1Bxxx")
+    assert len(line["path"]) == 300
+
+
+def test_probes_are_not_logged_unless_details_are_asked_for(root: Client, printed: StringIO) -> None:
+    root.get("/healthz")
+    root.get("/healthz/")
+    assert printed.getvalue() == ""
+    logger = logging.getLogger("responses_api.http.request_id")
+    logger.setLevel(logging.DEBUG)
+    [line] = logged(printed, root.get("/healthz").headers["x-request-id"])
+    logger.setLevel(logging.NOTSET)
+    assert line["level"] == "debug"
 
 
 def test_logs_have_ids_and_no_content(
