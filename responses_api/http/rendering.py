@@ -1,5 +1,6 @@
 """Bodies on the wire: orjson for what is right, the one error shape for everything else."""
 
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,6 +26,9 @@ from responses_api.services.database import UNANSWERED, unanswered
 log = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
+_LONGEST_WAIT_SECONDS: Final = (
+    86400.0  # an upstream's word; a longer wait is no advice, and 1e300 not a header
+)
 
 
 class JsonRenderer(BaseRenderer):
@@ -55,7 +59,7 @@ def error_headers(error: ProtocolError) -> dict[str, str]:
     """The headers that go with an error."""
     headers: dict[str, str] = {}
     if error.retry_after is not None:
-        headers["Retry-After"] = str(max(0, -int(-error.retry_after // 1)))
+        headers["Retry-After"] = str(math.ceil(min(max(0.0, error.retry_after), _LONGEST_WAIT_SECONDS)))
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return headers
