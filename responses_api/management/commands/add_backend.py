@@ -13,6 +13,11 @@ from responses_api.models import Backend, Route
 from responses_api.models.backend import KINDS
 
 _TIMEOUTS = ("connect", "first_byte", "idle", "total")
+_KIND_HELP = (
+    "what the backend speaks. chat_completions (the default): the Chat Completions API as most servers have it, "
+    "vLLM, llama.cpp and hosted ones. openai_chat_completions: the same as OpenAI itself takes it, the limit of "
+    "tokens sent as max_completion_tokens, which its newer models demand."
+)
 
 
 class Command(BaseCommand):
@@ -23,7 +28,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the backend's fields."""
         parser.add_argument("name", help="a name to recognise the backend by")
-        parser.add_argument("--kind", choices=[kind for kind, _ in KINDS], default="chat_completions")
+        parser.add_argument(
+            "--kind", choices=[kind for kind, _ in KINDS], default="chat_completions", help=_KIND_HELP
+        )
         parser.add_argument("--base-url", required=True, help="up to and including the version: https://…/v1")
         parser.add_argument(
             "--api-key-env", default="", metavar="VAR", help="the workers' variable with the key"

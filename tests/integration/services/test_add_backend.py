@@ -5,6 +5,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from responses_api.management.commands.add_backend import Command
 from responses_api.models import Backend, Route
 from responses_api.services.routing import read_models
 
@@ -83,3 +84,9 @@ def test_a_disabled_backend_serves_nothing_and_the_next_one_takes_over() -> None
     assert served()["a"][1] == "one"
     Backend.objects.filter(name="one").update(is_enabled=False)
     assert served()["a"][1] == "two"
+
+
+def test_the_help_explains_both_kinds() -> None:
+    told = " ".join(Command().create_parser("manage.py", "add_backend").format_help().split())
+    assert "chat_completions (the default): the Chat Completions API as most servers have it" in told
+    assert "openai_chat_completions: the same as OpenAI itself takes it" in told
