@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
-from django.db import connection
+from django.db import OperationalError, connection
 from kombu import Connection
 from redis import ConnectionPool
 
@@ -107,10 +107,26 @@ def check_logs(**_: Any) -> list[CheckMessage]:
     return messages
 
 
-def check_role(databases: Any = None, **_: Any) -> list[CheckMessage]:
-    """antiphon.E005: a role that row-level security does not bind. Runs with `--database default`."""
+def check_live_database(databases: Any = None, **_: Any) -> list[CheckMessage]:
+    """antiphon.E007, or what the database tells once it answers. Runs with `--database default`."""
     if not databases:
         return []
+    try:
+        connection.ensure_connection()
+    except OperationalError as error:
+        reason = " ".join(str(error).split())  # the driver's, over several lines; it names no password
+        return [
+            Error(
+                f"The database does not answer: {reason}",
+                hint="Is `make run` running? Without it, set DATABASE_URL to a PostgreSQL server that is.",
+                id="antiphon.E007",
+            )
+        ]
+    return [*_check_role(), *_check_backends()]
+
+
+def _check_role() -> list[CheckMessage]:
+    """antiphon.E005: a role that row-level security does not bind."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
@@ -128,9 +144,9 @@ def check_role(databases: Any = None, **_: Any) -> list[CheckMessage]:
     ]
 
 
-def check_backends(databases: Any = None, **_: Any) -> list[CheckMessage]:
-    """antiphon.W002 and W003: no backend, or one whose key variable is not set here. Runs with `--database default`."""
-    if not databases or "responses_api_route" not in connection.introspection.table_names():
+def _check_backends() -> list[CheckMessage]:
+    """antiphon.W002 and W003: no backend, or one whose key variable is not set here."""
+    if "responses_api_route" not in connection.introspection.table_names():
         return []  # `migrate` runs the checks before the tables are there
     from responses_api.models import Backend
 
@@ -160,5 +176,4 @@ def register_all() -> None:
     """Register every check of this module."""
     for check in (check_secret_key, check_database, check_valkey, check_broker, check_numbers, check_logs):
         register(check)
-    register(check_role, Tags.database)
-    register(check_backends, Tags.database)
+    register(check_live_database, Tags.database)
