@@ -8,9 +8,25 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from responses_api.models import Route
+from responses_api.models.response import STATUSES
 from tenants.models import Tenant
 
 _MOST_CHOICES: Final = 200
+
+
+class StatusFilter(admin.SimpleListFilter):
+    """By how a response ended: only those that have ended are stored."""
+
+    title = "status"
+    parameter_name = "status__exact"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """The ways to end."""
+        return [(status, name) for status, name in STATUSES if status not in ("queued", "in_progress")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The responses that ended so."""
+        return queryset.filter(status=self.value()) if self.value() else queryset
 
 
 class ModelFilter(admin.SimpleListFilter):
@@ -27,10 +43,7 @@ class ModelFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The responses of the chosen model."""
-        name = self.value()
-        if not name:
-            return queryset
-        return queryset.none() if "\0" in name else queryset.filter(model=name)
+        return queryset.filter(model=self.value()) if self.value() else queryset
 
 
 class TenantFilter(admin.SimpleListFilter):

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 
-from responses_api.admin.filters import ModelFilter, TenantFilter
+from responses_api.admin.filters import ModelFilter, StatusFilter, TenantFilter
 from responses_api.admin.reading import read
 from responses_api.models import Response
 from responses_api.protocol.errors import ProtocolError
@@ -71,7 +71,7 @@ class ResponseAdmin(OperatorAdmin):
     """The list (newest first, never counted) and the page on which a response is read."""
 
     list_display = ("whole_id", "tenant", "state", "model", "backend", "tokens", "created")
-    list_filter = ("status", ModelFilter, TenantFilter)
+    list_filter = (StatusFilter, ModelFilter, TenantFilter)
     list_select_related = ("tenant",)
     search_fields = ("id",)
     search_help_text = "Whole id of a response: it, and what continues it"

@@ -37,7 +37,7 @@ class StateFilter(admin.SimpleListFilter):
 class ApiKeyAdmin(OperatorAdmin):
     """The list, the form that issues a key, the page of one key, and the revoke."""
 
-    list_display = ("name", "tenant", "shown_key", "created", "revoked")
+    list_display = ("name", "tenant", "shown_key", "created", "state")
     list_filter = (StateFilter,)
     list_select_related = ("tenant",)
     search_fields = ("name", "tenant__name", "prefix", "last_four")
@@ -48,7 +48,7 @@ class ApiKeyAdmin(OperatorAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """What a key is issued with, or what is known of one."""
-        return ("name", "tenant", "shown_key", "created", "revoked") if obj else ("name", "tenant")
+        return ("name", "tenant", "shown_key", "created", "state") if obj else ("name", "tenant")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """A key that exists is only looked at."""
@@ -130,7 +130,7 @@ class ApiKeyAdmin(OperatorAdmin):
         """When the key was issued."""
         return show_time(key.created_at)
 
-    @admin.display(description="revoked", ordering="revoked_at", empty_value="working")
-    def revoked(self, key: ApiKey) -> str | None:
-        """When the key was revoked."""
-        return show_time(key.revoked_at)
+    @admin.display(description="state", ordering="revoked_at")
+    def state(self, key: ApiKey) -> str:
+        """Whether the key works, or when it was revoked."""
+        return f"revoked {show_time(key.revoked_at)}" if key.revoked_at else "working"

@@ -125,3 +125,13 @@ def test_the_list_can_be_narrowed_to_a_state(
     page = operator.get(f"{KEYS}?state={state}").content.decode()
     assert shown in page
     assert hidden not in page
+
+
+def test_a_key_shows_whether_it_works(operator: Client, friend: Tenant) -> None:
+    issue_key(friend, name="laptop")
+    key = only_key()
+    page = f"{KEYS}{key.id}/change/"
+    assert "revoked 20" not in operator.get(page).content.decode()
+    operator.post(KEYS, {"action": "revoke_selected", "_selected_action": str(key.id), "confirmed": "yes"})
+    assert "revoked 20" in operator.get(page).content.decode()
+    assert "revoked 20" in operator.get(KEYS).content.decode()

@@ -233,7 +233,7 @@ def test_a_response_that_is_not_there_leads_back_to_the_list(operator: Client) -
 
 
 @pytest.mark.parametrize(
-    "path", ["?tenant__id__exact=x", "?model=%00", "?q=%00", "?p=x", "?p=0", "resp_%00/change/"]
+    "path", ["?tenant__id__exact=x", "?status__exact=odd", "?p=x", "?p=0", "resp_00/change/"]
 )
 def test_a_mistyped_address_is_no_error(operator: Client, friend: Tenant, path: str) -> None:
     store(friend)
@@ -245,7 +245,9 @@ def test_a_response_is_deleted_with_its_items_and_no_other(
 ) -> None:
     gone, kept = store(friend, None, answer("secret words")), store(stranger)
     path = page_of(gone).replace("/change/", "/delete/")
-    assert gone in html(operator, path)
+    asked = html(operator, path)
+    assert gone in asked
+    assert "Its input and output items are deleted with it" in asked
     assert operator.post(path, {"post": "yes"}).status_code == 302
     with operator_scope():
         assert list(Response.objects.values_list("id", flat=True)) == [kept]
@@ -276,3 +278,9 @@ def assert_the_log_tells_only(response_id: str) -> None:
     entry = LogEntry.objects.get()
     assert entry.object_repr == response_id
     assert entry.change_message == ""
+
+
+def test_the_statuses_to_choose_from_are_those_of_stored_responses(operator: Client, friend: Tenant) -> None:
+    page = html(operator, RESPONSES)
+    offered = set(re.findall(r"status__exact=(\w+)", page))
+    assert offered == {"completed", "incomplete", "failed", "cancelled"}
