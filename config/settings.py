@@ -8,6 +8,7 @@ Values come from, in this order: the process environment, `.env` beside `manage.
 import os
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import environ
 from django.urls import reverse_lazy
@@ -172,10 +173,18 @@ LOGGING_CONFIG = "config.logging.configure"
 LOGGING = {"level": LOG_LEVEL, "format": LOG_FORMAT}
 
 # --- admin ----------------------------------------------------------------------------------------
+LOGIN_REDIRECT_URL = "/admin/"
+# Two voices, one answering the other.
+_FAVICON = "data:image/svg+xml," + quote(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
+    '<rect width="10" height="7" rx="2" fill="#9333ea"/>'
+    '<rect x="6" y="9" width="10" height="7" rx="2" fill="#c084fc"/></svg>'
+)
 UNFOLD = {
     "SITE_TITLE": "Antiphon",
     "SITE_HEADER": "Antiphon",
     "SITE_SYMBOL": "forum",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: _FAVICON}],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "SITE_URL": None,

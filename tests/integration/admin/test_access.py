@@ -66,6 +66,34 @@ def test_somebody_else_is_sent_to_the_login(db: None) -> None:
         assert answered.headers["Location"].startswith("/admin/login/")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "responses_api/response/?status__exact=%00",
+        "responses_api/response/?model=%00",
+        "responses_api/response/?q=%00",
+        "responses_api/backend/?a%00b=1",
+        "responses_api/response/resp_%00/change/",
+        "responses_api/response/resp_%00/delete/",
+        "autocomplete/?app_label=tenants&model_name=apikey&field_name=tenant&term=%00",
+    ],
+)
+def test_a_nul_in_an_address_is_refused(operator: Client, friend: Tenant, path: str) -> None:
+    answered = operator.get(f"/admin/{path}")
+    assert answered.status_code == 400
+    assert answered.json()["error"]["type"] == "invalid_request"
+
+
+def test_a_login_without_a_next_page_ends_at_the_admin(operator: Client) -> None:
+    form = {"username": "operator", "password": "a long password"}
+    answered = Client().post("/admin/login/", form)
+    assert (answered.status_code, answered.headers["Location"]) == (302, "/admin/")
+
+
+def test_pages_name_an_icon_of_their_own(operator: Client) -> None:
+    assert 'rel="icon" href="data:image/svg+xml,' in operator.get("/admin/").content.decode()
+
+
 def test_a_login_that_began_at_no_page_ends_at_the_admin(operator: Client) -> None:
     page = Client().get("/admin/login/").content.decode()
     assert '<input type="hidden" form="login-form" name="next" value="/admin/">' in page
