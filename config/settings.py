@@ -147,6 +147,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": [],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "responses_api.http.rendering.JsonAlways",
     "EXCEPTION_HANDLER": "responses_api.http.rendering.render_exception",
+    "DEFAULT_METADATA_CLASS": None,  # its answer to OPTIONS would be docstrings
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
 }

@@ -25,6 +25,8 @@ class HttpRouter:
         """Hand the connection to whoever answers it."""
         start_watching()
         if scope["type"] == "http":
+            # daphne takes it from a header, `Daphne-Root-Path`: any client could choose where redirects lead.
+            scope = {**scope, "root_path": ""}
             is_create = scope["method"] == "POST" and scope["path"] in _CREATE
             await (self._create if is_create else self._django)(scope, receive, send)
         elif scope["type"] == "websocket":

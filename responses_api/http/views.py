@@ -20,12 +20,16 @@ from responses_api.services.stored import Order, Page
 from tenants.keys import Principal
 
 _MOST_PER_PAGE: Final = 100
+_RESPONSE_ID: Final = re.compile(r"resp_[0-9a-f]{44}")
+"""An id as `protocol.ids` builds it. The list is paged by ids alone: what is none would have some place in it, too."""
 _INCLUDE: Final = re.compile(r"include(\[\d*\])?")
 """Clients write a list as `include=`, `include[]=` or `include[0]=`."""
 
 
 class ApiView(APIView):
-    """A view of the API."""
+    """A view of the API. `OPTIONS` is no method of it."""
+
+    http_method_names = ("get", "post", "delete", "head")
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Find the caller; refuse parameters that no view could use. Raises `ProtocolError` 401 or 400."""
@@ -40,9 +44,17 @@ class ApiView(APIView):
 class Responses(ApiView):
     """`GET /v1/responses`. (`POST` never gets here: `routing.py` sends it to the create endpoint.)"""
 
+    @property
+    def allowed_methods(self) -> list[str]:
+        """What `Allow` tells: what there is at this address, whoever answers it."""
+        return ["GET", "POST", "HEAD"]
+
     def get(self, request: Request) -> Response:
         """List the tenant's stored responses."""
-        return Response(stored.list_responses(_caller(request).tenant_id, _page(request)))
+        page = _page(request)
+        if page.after is not None and not _RESPONSE_ID.fullmatch(page.after):
+            raise _no_anchor()
+        return Response(stored.list_responses(_caller(request).tenant_id, page))
 
 
 class OneResponse(ApiView):
@@ -66,6 +78,16 @@ class InputItems(ApiView):
         """List the response's own new input items."""
         _check_include(request)
         return Response(stored.input_items(_caller(request).tenant_id, response_id, _page(request)))
+
+
+class NotOffered(ApiView):
+    """Calls that clients know from elsewhere: told so, rather than left with a method that is not allowed."""
+
+    def post(self, request: Request, **_: Any) -> Response:
+        """Refuse. Raises `ProtocolError` 400 `unsupported_endpoint`."""
+        raise invalid_request(
+            f"POST {request.path} is not offered by this server.", code="unsupported_endpoint"
+        )
 
 
 class Models(ApiView):
@@ -151,5 +173,9 @@ def _limit(given: str) -> int:
 def _after(request: Request) -> str | None:
     after = request.query_params.get("after") or None
     if after is not None and not is_id(after):
-        raise invalid_request("`after` must be the id of an entry of this list.", param="after")
+        raise _no_anchor()
     return after
+
+
+def _no_anchor() -> ProtocolError:
+    return invalid_request("`after` must be the id of an entry of this list.", param="after")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.integration.conftest import MODEL
+from tests.support.asgi import AsgiClient
 from tests.support.client import Answer, Client
 
 POD = {"host": "10.1.2.3:8000"}
@@ -43,3 +44,47 @@ def test_probes_answer_another_method_with_405(method: str, path: str, root: Cli
     answer = root.request(method, path, {})
     assert_one_shape(answer, 405)
     assert "GET" in answer.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/responses", {"GET", "HEAD", "POST"}),
+        ("/responses/resp_x", {"GET", "HEAD", "DELETE"}),
+        ("/responses/resp_x/input_items", {"GET", "HEAD"}),
+        ("/models", {"GET", "HEAD"}),
+    ],
+)
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "PATCH", "TRACE"])
+def test_the_methods_that_there_are_stand_in_the_answer_to_another_one(
+    method: str, path: str, allowed: set[str], stranger: Client
+) -> None:
+    answer = stranger.request(method, path)
+    assert_one_shape(answer, 405)
+    assert set(answer.headers["allow"].split(", ")) == allowed
+
+
+def test_probes_have_no_options(root: Client) -> None:
+    assert_one_shape(root.request("OPTIONS", "/healthz"), 405)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/responses/compact", "/responses/input_tokens", "/responses/resp_x/cancel", "/responses/compact/"],
+)
+def test_calls_that_are_not_offered_say_so(path: str, stranger: Client, root: Client) -> None:
+    answer = stranger.request("POST", path, {"model": MODEL, "input": "Hello"})
+    assert_one_shape(answer, 400)
+    assert answer.error["type"] == "invalid_request"
+    assert answer.error["code"] == "unsupported_endpoint"
+    assert answer.error["message"] == f"POST /v1{path} is not offered by this server."
+    assert_one_shape(root.request("POST", f"/v1{path}", {}), 401)
+
+
+def test_a_client_does_not_choose_where_redirects_lead(root: Client) -> None:
+    # What daphne makes of a client's header `Daphne-Root-Path`.
+    assert isinstance(root, AsgiClient)
+    scope = {**root._scope("GET", "/admin/", {}, False), "root_path": "//elsewhere.example"}
+    with root.server.open(scope, [b""]) as exchange:
+        answer = exchange.answer()
+    assert answer.headers["location"] == "/admin/login/?next=/admin/"

@@ -115,6 +115,18 @@ def test_pages_that_make_no_sense_are_refused(
         assert answer.error["type"] == "invalid_request"
 
 
+@pytest.mark.parametrize("anchor", ["resp_x", "msg_1", "resp_" + "G" * 44, "resp_" + "0" * 43])
+def test_a_list_of_responses_starts_after_no_other_things(anchor: str, friend: Client) -> None:
+    answer = friend.get(f"/responses?after={anchor}")
+    assert (answer.status, answer.error["param"]) == (400, "after")
+
+
+def test_a_list_of_responses_starts_after_an_id_that_is_unknown_here(friend: Client, five: list[str]) -> None:
+    latest, first = f"resp_{'f' * 44}", f"resp_{'0' * 44}"
+    assert len(friend.get(f"/responses?after={latest}").json()["data"]) == 5
+    assert friend.get(f"/responses?after={first}").json()["data"] == []
+
+
 def test_deleting_takes_the_items_too_and_nothing_else(
     friend: Client, stranger: Client, five: list[str], stranger_tenant: Tenant
 ) -> None:
