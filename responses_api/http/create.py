@@ -31,6 +31,7 @@ _SSE: Final = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
+_LAST_BYTES_SECONDS: Final = 0.2
 _STOPPED: Final = server_error("The server is being stopped; ask again.", code="overloaded", status=503)
 _OPENAI_AGENTS: Final = (b"ai-sdk/",)
 
@@ -50,6 +51,11 @@ class CreateEndpoint:
                 await exchange.send_error(error)
             except ClientGone:
                 log.info("client left")
+            except asyncio.CancelledError:
+                # The process is being stopped, and the client was told. Not raised on: daphne would then no longer wait
+                # for the other requests; and the last bytes need a turn of its loop to leave.
+                log.info("stopped")
+                await asyncio.sleep(_LAST_BYTES_SECONDS)
             except Exception:
                 log.exception("create failed")
                 await exchange.send_error(internal_error())

@@ -34,3 +34,46 @@ def test_a_worker_stopped_in_order_ends_what_it_began_and_leaves_the_rest(servic
         service.start_worker()
         left.read_all(timeout=30)
     assert output_text(checked_stream(left, service.friend)) == "You said: Is anybody there?"
+
+
+def test_a_worker_that_is_stopped_ends_what_takes_too_long_and_says_so(service: Service) -> None:
+    body = chat_stream("first", " second")
+    service.upstream.reply(body=body, pause_at=body.index(b" second") - 40)
+    with service.friend.stream(input="Hello") as begun:
+        begun.read_event("response.output_text.delta")
+        service.worker.ask_to_stop()
+        begun.read_all(timeout=15)
+    wait_until(lambda: not service.worker.running, timeout=10, what="the worker's end")
+    failed = checked_stream(begun, service.friend)
+    assert failed["error"]["code"] == "worker_lost"
+    assert output_text(failed) == "first"
+    service.start_worker()
+    assert_unknown_to(service.stranger, failed["id"])
+
+
+def test_a_web_process_that_is_stopped_tells_its_clients_and_cancels_what_they_asked(
+    service: Service,
+) -> None:
+    body = chat_stream("first", " second")
+    at = body.index(b" second") - 40
+    service.upstream.reply(body=body, pause_at=at)
+    with service.friend.stream(input="Hello") as begun:
+        begun.read_event("response.output_text.delta")
+        streamed = service.upstream.wait_request()
+        service.upstream.reply(body=body, pause_at=at)
+        single = service.friend.open("POST", "/responses", {"model": service.friend.model, "input": "Hello"})
+        with single:
+            waiting = service.upstream.wait_request()
+            service.web.ask_to_stop()
+            begun.read_all(timeout=15)
+            answer = single.answer()
+    failed = checked_stream(begun)
+    assert failed["error"]["code"] == "overloaded"
+    assert output_text(failed) == "first"
+    assert (answer.status, answer.error["code"]) == (503, "overloaded")
+    for request in (streamed, waiting):
+        request.wait_closed(10)
+    wait_until(lambda: not service.web.running, timeout=10, what="the web process's end")
+    service.web.start()
+    service.wait_ready()
+    assert_unknown_to(service.stranger, failed["id"])

@@ -172,6 +172,7 @@ class Service:
             "DATABASE_URL": fresh_database(self._servers["DATABASE_URL"], self._name),
             "VALKEY_URL": with_database(self._servers["VALKEY_URL"], self._number),
             "ANTIPHON_IGNORE_ENV_FILES": "1",
+            "ANTIPHON_DRAIN_SECONDS": "2",
             "SECRET_KEY": "of a test service, at least fifty characters long, used nowhere else",
             "TEST_UPSTREAM_KEY": UPSTREAM_KEY,
         }

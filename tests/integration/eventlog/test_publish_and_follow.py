@@ -70,6 +70,19 @@ async def test_nothing_follows_the_last_message(inbox: Inbox, publisher: Publish
     assert await follower.next_message(0.05) is None
 
 
+async def test_nothing_that_was_read_stays_in_the_inbox(
+    client: "redis_asyncio.Redis", publisher: Publisher, inbox: Inbox
+) -> None:
+    response_id = new_response()
+    follower = inbox.follow(response_id)
+    publisher.publish(address(response_id, inbox.name), told(0, kind=Kind.END))
+    await hear(follower)
+    async with asyncio.timeout(5):
+        while await entries(client, inbox.name):
+            await asyncio.sleep(0.05)
+    assert await client.exists(inbox.name), "an empty inbox is an inbox"
+
+
 async def test_what_was_read_is_trimmed_from_the_inbox(
     client: "redis_asyncio.Redis", publisher: Publisher, inbox: Inbox
 ) -> None:

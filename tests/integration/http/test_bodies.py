@@ -62,8 +62,8 @@ def test_another_encoding_is_415(untouched: Client) -> None:
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(GOOD)),
-        ("GZIP", gzip.compress(GOOD)),
+        ("gzip", gzip.compress(GOOD, mtime=0)),
+        ("GZIP", gzip.compress(GOOD, mtime=0)),
         ("zstd", zstandard.compress(GOOD)),
         ("identity", GOOD),
     ],

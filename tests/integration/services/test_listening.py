@@ -148,3 +148,35 @@ async def test_closing_cancels_what_has_not_ended_and_nothing_else(
     await response.listener.close()
     assert bool(await client.exists(names.cancel(response.id))) is not has_ended
     assert not await client.exists(names.cancel(stranger.id))
+
+
+async def test_an_end_that_was_lost_before_anything_was_told_is_not_taken_for_an_absent_worker(
+    inbox: Inbox,
+) -> None:
+    message = await Response(inbox).listener.next_message()
+    assert message is not None
+    assert ProtocolError.from_plain(decode(message.body)).code == "events_lost"
+
+
+async def test_an_answer_that_was_stored_and_lost_on_its_way_is_told(inbox: Inbox) -> None:
+    stored = Message(Kind.ANSWER, 0, 0, b'{"id":"resp_1"}')
+
+    async def recover() -> Message:
+        return stored
+
+    listener = Listener(inbox.follow("resp_1"), "open", recover)
+    assert await listener.next_message() == stored
+
+
+async def test_an_end_that_only_the_journal_has_is_told(client: Any, inbox: Inbox) -> None:
+    response, emitter = Response(inbox), emitter_of(f"resp_{uuid.uuid4().hex}")
+    begun = told(emitter, 0)
+    emitter.finish()
+    end = Message(Kind.END, begun.next, begun.next + 1, emitter.drain() + emitter.terminal())
+    for message in (begun, end):
+        await client.xadd(names.journal(response.id), {"m": message.to_bytes()})
+    await client.expire(names.journal(response.id), 60)
+    assert response.follower.push(begun)
+    assert await response.listener.next_message() == begun
+    last = await response.listener.next_message() or await response.listener.next_message()
+    assert last == end
