@@ -1,5 +1,7 @@
 """Restarts: what was stored is there afterwards, and the service goes on."""
 
+import pytest
+
 from tests.support.chat import chat_stream
 from tests.support.checks import assert_unknown_to, checked_response, checked_stream, output_text
 from tests.support.client import wait_until
@@ -51,29 +53,29 @@ def test_a_worker_that_is_stopped_ends_what_takes_too_long_and_says_so(service: 
     assert_unknown_to(service.stranger, failed["id"])
 
 
-def test_a_web_process_that_is_stopped_tells_its_clients_and_cancels_what_they_asked(
-    service: Service,
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_web_process_that_is_stopped_tells_its_client_and_cancels_what_it_asked(
+    stream: bool, service: Service
 ) -> None:
     body = chat_stream("first", " second")
-    at = body.index(b" second") - 40
-    service.upstream.reply(body=body, pause_at=at)
-    with service.friend.stream(input="Hello") as begun:
-        begun.read_event("response.output_text.delta")
-        streamed = service.upstream.wait_request()
-        service.upstream.reply(body=body, pause_at=at)
-        single = service.friend.open("POST", "/responses", {"model": service.friend.model, "input": "Hello"})
-        with single:
-            waiting = service.upstream.wait_request()
-            service.web.ask_to_stop()
-            begun.read_all(timeout=15)
-            answer = single.answer()
-    failed = checked_stream(begun)
-    assert failed["error"]["code"] == "overloaded"
-    assert output_text(failed) == "first"
-    assert (answer.status, answer.error["code"]) == (503, "overloaded")
-    for request in (streamed, waiting):
-        request.wait_closed(10)
+    service.upstream.reply(body=body, pause_at=body.index(b" second") - 40)
+    asked = {"model": service.friend.model, "input": "Hello", "stream": stream}
+    with service.friend.open("POST", "/responses", asked) as exchange:
+        request = service.upstream.wait_request()
+        if stream:
+            exchange.read_event("response.output_text.delta")
+        service.web.ask_to_stop()
+        if stream:
+            exchange.read_all(timeout=15)
+            failed = checked_stream(exchange)
+            assert failed["error"]["code"] == "overloaded"
+            assert output_text(failed) == "first"
+        else:
+            answer = exchange.answer()
+            assert (answer.status, answer.error["code"]) == (503, "overloaded")
+    request.wait_closed(10)
     wait_until(lambda: not service.web.running, timeout=10, what="the web process's end")
     service.web.start()
     service.wait_ready()
-    assert_unknown_to(service.stranger, failed["id"])
+    if stream:
+        assert_unknown_to(service.stranger, failed["id"])
