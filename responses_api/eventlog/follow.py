@@ -41,6 +41,10 @@ class Follower:
 
     async def next_message(self, timeout: float) -> Message | None:
         """The next message, or None after `timeout` seconds of silence."""
+        return self._messages.popleft() if await self.has_more(timeout) else None
+
+    async def has_more(self, timeout: float) -> bool:
+        """Whether a message is there, or comes within `timeout` seconds."""
         if not self._messages:
             self._waiter = asyncio.get_running_loop().create_future()
             timer = asyncio.get_running_loop().call_later(timeout, self._wake)
@@ -49,7 +53,7 @@ class Follower:
             finally:
                 timer.cancel()
                 self._waiter = None
-        return self._messages.popleft() if self._messages else None
+        return bool(self._messages)
 
     def push(self, message: Message) -> bool:
         """Take a message that came for the response. False: others before it are missing, and it was not taken.

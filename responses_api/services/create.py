@@ -136,7 +136,7 @@ async def _history(principal: Principal, request: CreateRequest) -> list[Json]:
     except ProtocolError as error:
         if error.code != NOT_CONTINUABLE:
             raise
-    if await find_running(principal.tenant_id, previous) is None:
+    if await in_database(find_running, principal.tenant_id, previous) is None:
         # It may have ended between the two looks; its row is there before its job is gone.
         return await in_database(_load, principal, previous)
     raise invalid_request(

@@ -22,6 +22,7 @@ _NOBODY_CAME: Final = server_error(
     "No worker took the request in time; try again.", code="overloaded", status=503, retry_after=5
 )
 _END_LOST: Final = server_error("The event log lost the end of this response.", code="events_lost")
+_ON_THE_WAY_SECONDS: Final = 1.0
 _MOST_KEPT_BYTES: Final = 1 << 20
 
 
@@ -103,6 +104,9 @@ class Listener:
     async def _check(self) -> None:
         """In a silence: a response that has ended without its end coming here never will."""
         if await self._follower.is_running():
+            return
+        # It may have ended this very moment: its last words were written with its job's end, and are on their way.
+        if await self._follower.has_more(_ON_THE_WAY_SECONDS):
             return
         await self._follower.replay()
         if not self._follower.is_ended:

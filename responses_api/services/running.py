@@ -5,24 +5,20 @@ from typing import Any
 
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
-from responses_api.eventlog.follow import process_inbox
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
 
 
-async def find_running(tenant_id: uuid.UUID, response_id: str) -> Job | None:
-    """The job of a response of this tenant that is still running, else None."""
-    inbox = await process_inbox()
-    client: Any = inbox.client
-    return _own(await client.get(names.job(response_id)), tenant_id)
-
-
-def find_running_blocking(tenant_id: uuid.UUID, response_id: str) -> Job | None:
-    """As `find_running`, for views that run in a thread."""
+def find_running(tenant_id: uuid.UUID, response_id: str) -> Job | None:
+    """The job of a response of this tenant that is still running, else None. Blocks: for threads."""
     client: Any = blocking_client()
-    return _own(client.get(names.job(response_id)), tenant_id)
+    envelope: bytes | None = client.get(names.job(response_id))
+    if envelope is None:
+        return None
+    job = Job.from_bytes(envelope)
+    return job if job.tenant_id == str(tenant_id) and job.request["store"] else None
 
 
 def running_snapshot(job: Job) -> Json:
@@ -33,10 +29,3 @@ def running_snapshot(job: Job) -> Json:
         request=CreateRequest.from_plain(job.request),
         status="in_progress",
     )
-
-
-def _own(envelope: bytes | None, tenant_id: uuid.UUID) -> Job | None:
-    if envelope is None:
-        return None
-    job = Job.from_bytes(envelope)
-    return job if job.tenant_id == str(tenant_id) and job.request["store"] else None

@@ -18,7 +18,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
-from responses_api.services.running import find_running_blocking, running_snapshot
+from responses_api.services.running import find_running, running_snapshot
 from tenants.scoping import tenant_scope
 
 Order = Literal["asc", "desc"]
@@ -105,7 +105,7 @@ def _wherever_it_is(
 
     found = look()
     if found is None:
-        job = find_running_blocking(tenant_id, response_id)
+        job = find_running(tenant_id, response_id)
         found = in_job(job) if job is not None else look()
     if found is None:
         raise missing(response_id)

@@ -1,5 +1,6 @@
 """A listener always hears an end, and a response that nobody hears is cancelled."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -180,3 +181,14 @@ async def test_an_end_that_only_the_journal_has_is_told(client: Any, inbox: Inbo
     assert await response.listener.next_message() == begun
     last = await response.listener.next_message() or await response.listener.next_message()
     assert last == end
+
+
+async def test_an_end_that_is_just_on_its_way_is_not_taken_for_lost(client: Any, inbox: Inbox) -> None:
+    response = Response(inbox)
+    await client.set(names.claim(response.id), b"somebody", ex=60)
+    answer = Message(Kind.ANSWER, 0, 0, b"{}")
+    hearing = asyncio.create_task(response.listener.next_message())
+    # Past the silence: the job is found gone, and what it told has still to be read.
+    await asyncio.wait([hearing], timeout=0.2)
+    assert response.follower.push(answer)
+    assert await hearing == answer
