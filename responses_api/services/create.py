@@ -7,15 +7,13 @@ from typing import Final
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 from redis.exceptions import RedisError
 
-from responses_api.chains import CONTINUABLE, NOT_CONTINUABLE, load_context
+from responses_api.chains import CONTINUABLE
 from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import claims
 from responses_api.eventlog.follow import Inbox, process_inbox
 from responses_api.eventlog.message import Kind, Message
-from responses_api.protocol.calls import check_call_pairs
 from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE, item_prefix
@@ -24,15 +22,14 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
 from responses_api.protocol.sse import encode
+from responses_api.services.context import context_of
 from responses_api.services.database import in_database
 from responses_api.services.identity import new_id, now
 from responses_api.services.listening import Listener
 from responses_api.services.offload import off_loop_if
 from responses_api.services.routing import find_model
-from responses_api.services.running import find_running
 from responses_api.services.stored import retrieve
 from tenants.keys import Principal
-from tenants.scoping import tenant_scope
 
 log = structlog.get_logger(__name__)
 
@@ -44,11 +41,25 @@ _NOT_HANDED_OVER: Final = server_error(
 
 
 @dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request that was checked in every way and may be started: its job, also as bytes."""
+
+    job: Job
+    envelope: bytes
+    inbox: Inbox
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """A response on its way: listen to it, and close the listener whatever happens."""
 
-    response_id: str
+    job: Job
     listener: Listener
+
+    @property
+    def response_id(self) -> str:
+        """The response's id."""
+        return self.job.response_id
 
 
 async def create(
@@ -58,19 +69,32 @@ async def create(
 
     Raises `ProtocolError`; then nothing was stored, queued or charged.
     """
+    return start(await prepare(principal=principal, request=request, dialect=dialect, request_id=request_id))
+
+
+async def prepare(
+    *,
+    principal: Principal,
+    request: CreateRequest,
+    dialect: Dialect,
+    request_id: str,
+    remembered: list[Json] | None = None,
+) -> Prepared:
+    """Check everything that can be checked beforehand, and make the job.
+
+    `remembered` is the history where the caller holds it. Raises `ProtocolError`; nothing is stored or queued.
+    """
     _refuse_unserved(request)
     model = await find_model(request.model)
     try:
         inbox = await process_inbox()
-        history = await _history(principal, request)
+        context = await context_of(principal, request, remembered)
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
         raise _NOT_HANDED_OVER from error
 
-    _refuse_too_many(len(request.input), len(history))
-
-    def make() -> tuple[Job, bytes]:
-        check_call_pairs([*history, *request.input], len(history))
+    def make() -> Prepared:
+        context.check()
         job = Job(
             response_id=new_id(RESPONSE),
             tenant_id=str(principal.tenant_id),
@@ -78,40 +102,31 @@ async def create(
             request_id=request_id,
             created_at=now(),
             request={**request.to_plain(), "input": []},
-            history=history,
-            input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in request.input],
+            history=context.history,
+            input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in context.given],
             backend=model.backend.to_plain(),
             upstream_model=model.upstream_model,
             inbox=inbox.name,
             dialect=dialect,
         )
-        return job, job.to_bytes()
+        return Prepared(job, job.to_bytes(), inbox)
 
-    job, envelope = await off_loop_if(len(history) + len(request.input) > _MANY_ITEMS, make)
-    return _dispatch(job, envelope, request, inbox)
-
-
-def _refuse_too_many(given: int, before: int) -> None:
-    """Bytes alone do not bound the work that items make, here and in the worker."""
-    if given + before > settings.MAX_ITEMS:
-        raise invalid_request(
-            f"The request and what it continues have {given + before} items; this server takes {settings.MAX_ITEMS}.",
-            param="input" if given > before else "previous_response_id",
-            code="context_length_exceeded",
-        )
+    return await off_loop_if(context.size > _MANY_ITEMS, make)
 
 
-def _dispatch(job: Job, envelope: bytes, request: CreateRequest, inbox: Inbox) -> Started:
-    follower = inbox.follow(job.response_id)
+def start(prepared: Prepared) -> Started:
+    """Hand a prepared job to a worker."""
+    job = prepared.job
+    follower = prepared.inbox.follow(job.response_id)
     loop = asyncio.get_running_loop()
 
     def refuse() -> None:
         loop.call_soon_threadsafe(follower.fail, _NOT_HANDED_OVER)
 
     process_dispatcher(claims.offer).dispatch(
-        job.response_id, envelope, service_tier=request.service_tier, on_failure=refuse
+        job.response_id, prepared.envelope, service_tier=job.request["service_tier"], on_failure=refuse
     )
-    return Started(job.response_id, Listener(follower, job.dialect, partial(_stored_answer, job)))
+    return Started(job, Listener(follower, job.dialect, partial(_stored_answer, job)))
 
 
 async def _stored_answer(job: Job) -> Message | None:
@@ -124,32 +139,6 @@ async def _stored_answer(job: Job) -> Message | None:
         return None
     is_answer = stored["status"] in CONTINUABLE
     return Message(Kind.ANSWER, 0, 0, encode(stored)) if is_answer else None
-
-
-async def _history(principal: Principal, request: CreateRequest) -> list[Json]:
-    """The items of the chain that the request continues."""
-    previous = request.previous_response_id
-    if previous is None:
-        return []
-    try:
-        return await in_database(_load, principal, previous)
-    except ProtocolError as error:
-        if error.code != NOT_CONTINUABLE:
-            raise
-    if await in_database(find_running, principal.tenant_id, previous) is None:
-        # It may have ended between the two looks; its row is there before its job is gone.
-        return await in_database(_load, principal, previous)
-    raise invalid_request(
-        f"The response '{previous}' is still in progress; wait until it has ended.",
-        param="previous_response_id",
-        code="response_in_progress",
-        status=409,
-    )
-
-
-def _load(principal: Principal, response_id: str) -> list[Json]:
-    with tenant_scope(principal.tenant_id):
-        return load_context(response_id)
 
 
 def _refuse_unserved(request: CreateRequest) -> None:
