@@ -12,14 +12,14 @@ import structlog
 
 from responses_api.eventlog.message import Kind, Message
 from responses_api.http.body import ClientGone, is_large, parse_json, read_body
-from responses_api.http.rendering import error_headers, internal_error
-from responses_api.http.request_id import HEADER, request_id_of
-from responses_api.protocol.errors import ProtocolError, server_error
-from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.dialects import dialect_of
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.request import CreateRequest, parse_create
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
 from responses_api.services.access import authenticate
 from responses_api.services.create import create
+from responses_api.services.faults import STOPPED, internal_error
+from responses_api.services.identity import REQUEST_ID_HEADER, request_id_of
 from responses_api.services.listening import Listener
 from responses_api.services.offload import off_loop_if
 
@@ -32,8 +32,6 @@ _SSE: Final = (
     (b"x-accel-buffering", b"no"),
 )
 _LAST_BYTES_SECONDS: Final = 0.2
-_STOPPED: Final = server_error("The server is being stopped; ask again.", code="overloaded", status=503)
-_OPENAI_AGENTS: Final = (b"ai-sdk/",)
 
 
 class CreateEndpoint:
@@ -47,7 +45,7 @@ class CreateEndpoint:
             try:
                 await self._answer(exchange, receive)
             except ProtocolError as error:
-                log.info("request refused", status=error.status, code=error.code, field=_field(error.param))
+                log.info("request refused", status=error.status, code=error.code, field=error.field)
                 await exchange.send_error(error)
             except ClientGone:
                 log.info("client left")
@@ -114,7 +112,7 @@ async def _stream(exchange: "_Exchange", listener: Listener) -> None:
     except asyncio.CancelledError:
         if not exchange.is_left:
             # This process is being stopped: its clients are told, and their responses cancelled.
-            await exchange.end(listener.break_off(_STOPPED).body + DONE)
+            await exchange.end(listener.break_off(STOPPED).body + DONE)
         raise
     except Exception:
         # The client has read 200: whatever happens now has to be said in the stream.
@@ -129,18 +127,13 @@ async def _single(exchange: "_Exchange", listener: Listener) -> None:
     await exchange.end(message.body)
 
 
-def _field(param: str | None) -> str | None:
-    """The field of a refusal without the keys below it, which the client has chosen."""
-    return None if param is None else param.replace("[", ".").partition(".")[0]
-
-
 async def _first_message(exchange: "_Exchange", listener: Listener) -> Message:
     """The first message. Raises the `ProtocolError` of one that refuses."""
     try:
         message = await listener.next_message()
     except asyncio.CancelledError:
         if not exchange.is_left:
-            await exchange.send_error(_STOPPED)
+            await exchange.send_error(STOPPED)
         raise
     assert message is not None, "a listener's first message is one"
     if message.kind is Kind.REJECT:
@@ -148,20 +141,12 @@ async def _first_message(exchange: "_Exchange", listener: Listener) -> Message:
     return message
 
 
-def dialect_of(headers: Mapping[bytes, bytes]) -> Dialect:
-    """Which event names a client knows for raw reasoning: OpenAI's family has its own."""
-    if b"originator" in headers or any(name.startswith(b"x-stainless-") for name in headers):
-        return "openai"
-    agent = headers.get(b"user-agent", b"").lower()
-    return "openai" if any(mark in agent for mark in _OPENAI_AGENTS) else "open"
-
-
 class _Exchange:
     """One request's way back: headers once, then bytes, each event whole in its write."""
 
     def __init__(self, headers: dict[bytes, bytes], send: Any) -> None:
         self.headers = headers
-        given = headers.get(HEADER.lower().encode())
+        given = headers.get(REQUEST_ID_HEADER.lower().encode())
         self.request_id = request_id_of(given.decode("latin-1") if given else None)
         self._send = send
         self._is_begun = False
@@ -175,7 +160,7 @@ class _Exchange:
             {
                 "type": "http.response.start",
                 "status": status,
-                "headers": [*headers, (HEADER.lower().encode(), self.request_id.encode())],
+                "headers": [*headers, (REQUEST_ID_HEADER.lower().encode(), self.request_id.encode())],
             }
         )
 
@@ -192,6 +177,6 @@ class _Exchange:
         if self._is_begun:
             await self.end(b"")
             return
-        extra = tuple((name.lower().encode(), value.encode()) for name, value in error_headers(error).items())
+        extra = tuple((name.lower().encode(), value.encode()) for name, value in error.headers().items())
         await self.begin(error.status, (_JSON, *extra))
         await self.end(encode(error.body()))

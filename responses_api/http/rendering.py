@@ -1,6 +1,5 @@
 """Bodies on the wire: orjson for what is right, the one error shape for everything else."""
 
-import math
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,16 +18,14 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.response import Response
 
-from responses_api.protocol.errors import ProtocolError, invalid_request, not_found, server_error
+from responses_api.protocol.errors import ProtocolError, invalid_request, not_found
 from responses_api.protocol.sse import encode
 from responses_api.services.database import UNANSWERED, unanswered
+from responses_api.services.faults import internal_error
 
 log = structlog.get_logger(__name__)
 
 JSON: Final = "application/json"
-_LONGEST_WAIT_SECONDS: Final = (
-    86400.0  # an upstream's word; a longer wait is no advice, and 1e300 not a header
-)
 
 
 class JsonRenderer(BaseRenderer):
@@ -55,20 +52,10 @@ class JsonAlways(BaseContentNegotiation):
         return renderers[0], JSON
 
 
-def error_headers(error: ProtocolError) -> dict[str, str]:
-    """The headers that go with an error."""
-    headers: dict[str, str] = {}
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(math.ceil(min(max(0.0, error.retry_after), _LONGEST_WAIT_SECONDS)))
-    if error.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return headers
-
-
 def render_exception(exception: Exception, context: Mapping[str, Any]) -> Response:
     """Django REST framework's exception handler: every error in the one shape."""
     error = _as_protocol_error(exception)
-    return Response(error.body(), status=error.status, headers=error_headers(error))
+    return Response(error.body(), status=error.status, headers=error.headers())
 
 
 def unknown_url(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -93,16 +80,7 @@ def failed_view(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(error: ProtocolError) -> HttpResponse:
-    return HttpResponse(
-        encode(error.body()), status=error.status, content_type=JSON, headers=error_headers(error)
-    )
-
-
-def internal_error() -> ProtocolError:
-    """What a client reads of our own fault; the log has the rest, under the request's id."""
-    return server_error(
-        "The server failed to answer; the request id in X-Request-ID finds the cause in its log."
-    )
+    return HttpResponse(encode(error.body()), status=error.status, content_type=JSON, headers=error.headers())
 
 
 def _as_protocol_error(exception: Exception) -> ProtocolError:

@@ -5,7 +5,6 @@ Each request that Django answers is one line of the log, which its id finds; the
 
 import re
 import time
-import uuid
 from collections.abc import Callable
 from typing import Final
 
@@ -13,17 +12,12 @@ import structlog
 from django.http import HttpRequest, HttpResponse
 from django.utils.encoding import escape_uri_path
 
+from responses_api.services.identity import REQUEST_ID_HEADER, request_id_of
+
 log = structlog.get_logger(__name__)
 
-HEADER: Final = "X-Request-ID"
-_SANE: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _PROBE: Final = re.compile(r"/(healthz|readyz)/?")
 _LONGEST_PATH: Final = 300
-
-
-def request_id_of(given: str | None) -> str:
-    """The id to use for a request that came with `given`."""
-    return given if given is not None and _SANE.fullmatch(given) else f"req_{uuid.uuid4().hex}"
 
 
 class RequestIdMiddleware:
@@ -34,12 +28,12 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request with its id bound."""
-        request_id = request_id_of(request.headers.get(HEADER))
+        request_id = request_id_of(request.headers.get(REQUEST_ID_HEADER))
         begun = time.perf_counter()
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = self.get_response(request)
             _log_answer(request, response, time.perf_counter() - begun)
-        response.headers[HEADER] = request_id
+        response.headers[REQUEST_ID_HEADER] = request_id
         return response
 
 

@@ -3,11 +3,15 @@
 Specification: "Errors" (five types, one body shape) and the `error` streaming event.
 """
 
-from typing import Literal, cast
+import math
+from typing import Final, Literal, cast
 
 from responses_api.protocol.plain import Json
 
 ErrorType = Literal["invalid_request", "not_found", "too_many_requests", "server_error", "model_error"]
+_LONGEST_WAIT_SECONDS: Final = (
+    86400.0  # an upstream's word; a longer wait is no advice, and 1e300 not a header
+)
 
 
 class ProtocolError(Exception):
@@ -59,6 +63,20 @@ class ProtocolError(Exception):
                 "code": self.code,
             }
         }
+
+    def headers(self) -> dict[str, str]:
+        """The HTTP headers that go with the error."""
+        headers: dict[str, str] = {}
+        if self.retry_after is not None:
+            headers["Retry-After"] = str(math.ceil(min(max(0.0, self.retry_after), _LONGEST_WAIT_SECONDS)))
+        if self.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return headers
+
+    @property
+    def field(self) -> str | None:
+        """The field that `param` is in, for the log: the keys below it are the client's choice, so content."""
+        return None if self.param is None else self.param.replace("[", ".").partition(".")[0]
 
     def payload(self) -> Json:
         """The `error` object inside an `error` streaming event."""

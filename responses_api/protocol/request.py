@@ -154,9 +154,10 @@ class CreateRequest:
 _FIELDS = tuple(field.name for field in fields(CreateRequest))
 
 
-def parse_create(body: Any) -> CreateRequest:
+def parse_create(body: Any, *, may_be_empty: bool = False) -> CreateRequest:
     """Validate the decoded body of a create request.
 
+    `may_be_empty`: whether it may have no input although it continues nothing, as one that generates nothing may.
     Raises ProtocolError 400 with `param` as a path, such as `input[2].content[0].image_url`.
     Specification: `CreateResponseBody`.
     """
@@ -168,7 +169,7 @@ def parse_create(body: Any) -> CreateRequest:
     except ValidationError as failure:
         raise to_protocol_error(failure) from None
     request = _fill(plain)
-    if not request.input and request.previous_response_id is None:
+    if not (request.input or request.previous_response_id or may_be_empty):
         raise _no_input()
     check_tool_choice(request.tool_choice, request.tools)
     return request

@@ -1,9 +1,15 @@
 """Ids and the clock: the impure inputs of the pure core, in one place."""
 
 import os
+import re
 import time
+import uuid
+from typing import Final
 
 from responses_api.protocol.ids import ENTROPY_BYTES, build_id
+
+REQUEST_ID_HEADER: Final = "X-Request-ID"
+_SANE: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 def new_id(prefix: str) -> str:
@@ -14,3 +20,8 @@ def new_id(prefix: str) -> str:
 def now() -> int:
     """The time in unix seconds, as the API shows it."""
     return int(time.time())
+
+
+def request_id_of(given: str | None) -> str:
+    """The id of a request: the client's `X-Request-ID` when it is a sane one, made otherwise."""
+    return given if given is not None and _SANE.fullmatch(given) else f"req_{uuid.uuid4().hex}"

@@ -1,0 +1,16 @@
+"""Whose event names a client knows, told from the headers of its request."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from responses_api.protocol.event_types import Dialect
+
+_OPENAI_AGENTS: Final = (b"ai-sdk/",)
+
+
+def dialect_of(headers: Mapping[bytes, bytes]) -> Dialect:
+    """Which event names a client knows for raw reasoning: OpenAI's family has its own. Names are in lower case."""
+    if b"originator" in headers or any(name.startswith(b"x-stainless-") for name in headers):
+        return "openai"
+    agent = headers.get(b"user-agent", b"").lower()
+    return "openai" if any(mark in agent for mark in _OPENAI_AGENTS) else "open"

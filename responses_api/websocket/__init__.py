@@ -1,0 +1,1 @@
+"""The WebSocket edge: translates between messages and the services, decides nothing."""
