@@ -12,6 +12,7 @@ ErrorType = Literal["invalid_request", "not_found", "too_many_requests", "server
 _LONGEST_WAIT_SECONDS: Final = (
     86400.0  # an upstream's word; a longer wait is no advice, and 1e300 not a header
 )
+_USUAL_WAIT_SECONDS: Final = 1.0
 
 
 class ProtocolError(Exception):
@@ -65,10 +66,13 @@ class ProtocolError(Exception):
         }
 
     def headers(self) -> dict[str, str]:
-        """The HTTP headers that go with the error."""
+        """The HTTP headers that go with the error. A limit always says when to come back, even where nobody told us."""
         headers: dict[str, str] = {}
-        if self.retry_after is not None:
-            headers["Retry-After"] = str(math.ceil(min(max(0.0, self.retry_after), _LONGEST_WAIT_SECONDS)))
+        wait = self.retry_after
+        if wait is None and self.status == 429:
+            wait = _USUAL_WAIT_SECONDS
+        if wait is not None:
+            headers["Retry-After"] = str(math.ceil(min(max(0.0, wait), _LONGEST_WAIT_SECONDS)))
         if self.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
         return headers
