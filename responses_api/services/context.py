@@ -13,6 +13,7 @@ from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.services.database import in_database
+from responses_api.services.references import has_references, resolve
 from responses_api.services.running import find_running
 from tenants.keys import Principal
 from tenants.scoping import tenant_scope
@@ -20,7 +21,7 @@ from tenants.scoping import tenant_scope
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The conversation before the request, oldest first, and what the request adds (canonical items)."""
+    """The conversation before the request, oldest first, and what the request adds: its input, references replaced."""
 
     history: list[Json]
     given: list[Json]
@@ -41,12 +42,12 @@ async def context_of(
     """The context of `request`.
 
     `remembered` is the history where the caller holds it (a connection's latest response); otherwise the chain is read.
-    Raises `ProtocolError` 400 where there is nothing to continue or too much of it, 409 while it still runs.
+    Raises `ProtocolError` 400 where there is nothing to continue or too much of it or where the input refers to an item
+    that there is not, 409 while what it continues still runs.
     """
     history = remembered if remembered is not None else await _history(principal, request)
-    context = Context(history, request.input)
-    _refuse_too_many(len(context.given), len(context.history))
-    return context
+    _refuse_too_many(len(request.input), len(history))
+    return Context(history, await _given(principal, request))
 
 
 def _refuse_too_many(given: int, before: int) -> None:
@@ -78,6 +79,18 @@ async def _history(principal: Principal, request: CreateRequest) -> list[Json]:
         code="response_in_progress",
         status=409,
     )
+
+
+async def _given(principal: Principal, request: CreateRequest) -> list[Json]:
+    """The request's own input, its references replaced by the items they name."""
+    if not has_references(request.input):
+        return request.input
+    return await in_database(_resolve, principal, request.input)
+
+
+def _resolve(principal: Principal, items: list[Json]) -> list[Json]:
+    with tenant_scope(principal.tenant_id):
+        return resolve(items)
 
 
 def _load(principal: Principal, response_id: str) -> list[Json]:

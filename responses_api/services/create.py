@@ -34,7 +34,7 @@ from tenants.keys import Principal
 log = structlog.get_logger(__name__)
 
 _MANY_ITEMS: Final = 500
-_UNSERVED_ITEMS: Final = frozenset({"item_reference", "compaction"})
+_UNSERVED_ITEMS: Final = frozenset({"compaction"})
 _NOT_HANDED_OVER: Final = server_error(
     "The service cannot take requests at the moment; try again.", code="overloaded", status=503, retry_after=1
 )

@@ -206,7 +206,7 @@ def user(*parts: Any) -> list[Any]:
         ({"input": "x", "background": True}, "background"),
         ({"input": "x", "tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"input": "x", "tools": [{"type": "acme:search"}]}, "tools[0].type"),
-        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].type"),
+        ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].id"),
         ({"input": "x", "stream": "yes"}, "stream"),
         ({}, "input"),
         ({"model": None, "input": "x"}, "model"),
