@@ -10,7 +10,7 @@ import secrets
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from django.conf import settings
 from django.db import transaction
@@ -25,29 +25,40 @@ _MAX_KEY_LENGTH: Final = 200
 _MAX_CACHED: Final = 10_000
 
 
+KeyDialect = Literal["auto", "open", "openai"]
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who calls: the tenant and the key. `is_authenticated` is what Django REST framework asks for."""
+    """Who calls: the tenant and the key, and the dialect that the key is for. `is_authenticated` is what Django REST
+    framework asks for.
+    """
 
     tenant_id: uuid.UUID
     key_id: uuid.UUID
+    dialect: KeyDialect = "auto"
     is_authenticated: bool = True
 
 
 _cache: dict[bytes, tuple[float, Principal | None]] = {}
 
 
-def issue_key(tenant: Tenant, *, name: str) -> str:
+def issue_key(tenant: Tenant, *, name: str, dialect: str = "auto") -> str:
     """Make a key for `tenant` and return its text, which cannot be had again."""
-    return new_key(tenant, name=name)[1]
+    return new_key(tenant, name=name, dialect=dialect)[1]
 
 
-def new_key(tenant: Tenant, *, name: str) -> tuple[ApiKey, str]:
+def new_key(tenant: Tenant, *, name: str, dialect: str = "auto") -> tuple[ApiKey, str]:
     """As `issue_key`: the stored key and its text."""
     text = PREFIX + secrets.token_urlsafe(32)
     with tenant_scope(tenant.id):
         key = ApiKey.objects.create(
-            tenant=tenant, name=name, digest=_digest(text), prefix=text[:7], last_four=text[-4:]
+            tenant=tenant,
+            name=name,
+            dialect=dialect,
+            digest=_digest(text),
+            prefix=text[:7],
+            last_four=text[-4:],
         )
     return key, text
 
@@ -84,7 +95,7 @@ def find_principal(text: str) -> Principal | None:
     with operator_scope():
         row = (
             ApiKey.objects.filter(digest=digest, revoked_at=None, tenant__is_active=True)
-            .values_list("tenant_id", "id")
+            .values_list("tenant_id", "id", "dialect")
             .first()
         )
     principal = Principal(*row) if row else None

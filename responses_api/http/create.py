@@ -66,7 +66,7 @@ class CreateEndpoint:
         started = await create(
             principal=principal,
             request=request,
-            dialect=dialect_of(exchange.headers),
+            dialect=dialect_of(exchange.headers, principal.dialect),
             request_id=exchange.request_id,
         )
         structlog.contextvars.bind_contextvars(response_id=started.response_id)

@@ -1,15 +1,17 @@
-"""Whose event names a client knows, told from the headers of its request."""
+"""Whose event names a client knows: what its key says, else what the headers of its request tell."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from responses_api.protocol.event_types import Dialect
 
 _OPENAI_AGENTS: Final = (b"ai-sdk/",)
 
 
-def dialect_of(headers: Mapping[bytes, bytes]) -> Dialect:
+def dialect_of(headers: Mapping[bytes, bytes], key_says: Literal["auto", "open", "openai"]) -> Dialect:
     """Which event names a client knows for raw reasoning: OpenAI's family has its own. Names are in lower case."""
+    if key_says != "auto":
+        return key_says
     if b"originator" in headers or any(name.startswith(b"x-stainless-") for name in headers):
         return "openai"
     agent = headers.get(b"user-agent", b"").lower()

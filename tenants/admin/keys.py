@@ -37,8 +37,8 @@ class StateFilter(admin.SimpleListFilter):
 class ApiKeyAdmin(OperatorAdmin):
     """The list, the form that issues a key, the page of one key, and the revoke."""
 
-    list_display = ("name", "tenant", "shown_key", "created", "state")
-    list_filter = (StateFilter,)
+    list_display = ("name", "tenant", "shown_key", "dialect", "created", "state")
+    list_filter = (StateFilter, "dialect")
     list_select_related = ("tenant",)
     search_fields = ("name", "tenant__name", "prefix", "last_four")
     search_help_text = "Name, tenant or last four characters"
@@ -48,7 +48,9 @@ class ApiKeyAdmin(OperatorAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """What a key is issued with, or what is known of one."""
-        return ("name", "tenant", "shown_key", "created", "state") if obj else ("name", "tenant")
+        if obj is None:
+            return ("name", "tenant", "dialect")
+        return ("name", "tenant", "shown_key", "dialect", "created", "state")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """A key that exists is only looked at."""
@@ -75,7 +77,7 @@ class ApiKeyAdmin(OperatorAdmin):
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         """Issue the key; `obj` becomes the row that was made."""
-        made, text = new_key(obj.tenant, name=obj.name)
+        made, text = new_key(obj.tenant, name=obj.name, dialect=obj.dialect)
         obj.pk = made.pk
         obj.refresh_from_db()
         setattr(request, _ISSUED, text)

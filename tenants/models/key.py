@@ -1,12 +1,20 @@
 """An API key: stored as a hash, shown once."""
 
 import uuid
+from typing import Final
 
 from django.db import models
 from django.db.models.functions import Now
 
 from tenants.models.tenant import Tenant
 from tenants.scoping import ScopedManager
+
+# Whose names raw reasoning has in the stream; clients whose headers do not tell need a key that does.
+DIALECTS: Final = (
+    ("auto", "what the client's headers tell"),
+    ("open", "the Open Responses specification's"),
+    ("openai", "OpenAI's"),
+)
 
 
 class ApiKey(models.Model):
@@ -18,6 +26,13 @@ class ApiKey(models.Model):
     digest = models.BinaryField(max_length=32, unique=True, editable=False)
     prefix = models.CharField(max_length=12, editable=False)
     last_four = models.CharField(max_length=4, editable=False)
+    dialect = models.CharField(
+        max_length=16,
+        choices=DIALECTS,
+        default="auto",
+        db_default="auto",
+        help_text="Whose names the events of raw reasoning have for clients that use this key.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
 

@@ -1,4 +1,4 @@
-"""`manage.py create_key TENANT [--name N] [--json]`: another key for a tenant that there is."""
+"""`manage.py create_key TENANT [--name N] [--dialect D] [--json]`: another key for a tenant that there is."""
 
 import json
 from argparse import ArgumentParser
@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from tenants.keys import issue_key
 from tenants.models import Tenant
+from tenants.models.key import DIALECTS
 
 
 class Command(BaseCommand):
@@ -16,12 +17,19 @@ class Command(BaseCommand):
     help = "Print a new API key for an existing tenant. The key is shown this once; only its hash is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare TENANT, --name and --json."""
+        """Declare TENANT, --name, --dialect and --json."""
         parser.add_argument("tenant", help="the tenant's name")
         parser.add_argument("--name", default="another key", help="a name to recognise the key by")
+        parser.add_argument(
+            "--dialect",
+            choices=[dialect for dialect, _ in DIALECTS],
+            default="auto",
+            help="whose names the events of raw reasoning have: the specification's (open), OpenAI's (openai), or "
+            "those that the client's headers tell (auto, the default)",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
-    def handle(self, *_: Any, tenant: str, name: str, **options: Any) -> None:
+    def handle(self, *_: Any, tenant: str, name: str, dialect: str, **options: Any) -> None:
         """Make the key and print it."""
         if len(name) > 120:
             raise CommandError("--name must have at most 120 characters.")
@@ -30,7 +38,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no tenant named {tenant!r}; `create_tenant` makes one.")
         if not owner.is_active:
             raise CommandError(f"The tenant {tenant!r} is switched off; no key of it would work.")
-        key = issue_key(owner, name=name)
+        key = issue_key(owner, name=name, dialect=dialect)
         if options["json"]:
             self.stdout.write(json.dumps({"tenant": str(owner.id), "name": owner.name, "key": key}))
         else:

@@ -21,8 +21,9 @@ Commits = Callable[..., AbstractContextManager[list[Any]]]
 KEYS = "/admin/tenants/apikey/"
 
 
-def issue(operator: Client, tenant: Tenant) -> str:
-    answered = operator.post(f"{KEYS}add/", {"name": "laptop", "tenant": str(tenant.id)})
+def issue(operator: Client, tenant: Tenant, dialect: str = "auto") -> str:
+    form = {"name": "laptop", "tenant": str(tenant.id), "dialect": dialect}
+    answered = operator.post(f"{KEYS}add/", form)
     assert answered.status_code == 200
     assert "no-store" in answered.headers["Cache-Control"]
     found = re.findall(r">(ak_[\w-]{43})<", answered.content.decode())
@@ -135,3 +136,11 @@ def test_a_key_shows_whether_it_works(operator: Client, friend: Tenant) -> None:
     operator.post(KEYS, {"action": "revoke_selected", "_selected_action": str(key.id), "confirmed": "yes"})
     assert "revoked 20" in operator.get(page).content.decode()
     assert "revoked 20" in operator.get(KEYS).content.decode()
+
+
+def test_a_key_is_issued_for_the_dialect_that_was_chosen(operator: Client, friend: Tenant) -> None:
+    principal = find_principal(issue(operator, friend, "openai"))
+    assert principal is not None
+    assert principal.dialect == "openai"
+    answered = operator.post(f"{KEYS}add/", {"name": "x", "tenant": str(friend.id), "dialect": "klingon"})
+    assert "klingon is not one of the available choices" in answered.content.decode()

@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from tenants.keys import issue_key
+from tenants.models import Tenant
+from tests.integration.conftest import client
+from tests.support.asgi import AsgiServer
 from tests.support.chat import DONE, ToolCall, chat_calls, chunk, frame
 from tests.support.checks import checked_response, checked_stream, output_text
 from tests.support.client import Client, Json
@@ -134,6 +138,29 @@ def test_raw_reasoning_has_the_names_that_the_client_knows(
     thought, message = exchange.events[-1]["response"]["output"]
     assert thought["content"] == [{"type": "reasoning_text", "text": "Hmm"}]
     assert (thought["summary"], message["content"][0]["text"]) == ([], "Yes")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "headers", "name"),
+    [
+        ("openai", {}, "response.reasoning_text"),
+        ("open", {"x-stainless-lang": "js", "originator": "codex_cli_rs"}, "response.reasoning"),
+    ],
+)
+def test_what_the_key_says_of_the_dialect_counts_for_more_than_the_headers(
+    dialect: str,
+    headers: dict[str, str],
+    name: str,
+    friend: Client,
+    friend_tenant: Tenant,
+    server: AsgiServer,
+    thinking: None,
+) -> None:
+    own = client(server, issue_key(friend_tenant, name="of a dialect", dialect=dialect))
+    body = {"model": own.model, "input": "Hello", "stream": True}
+    with own.open("POST", "/responses", body, headers) as exchange:
+        exchange.read_all()
+    assert {kind for kind in exchange.types if "reasoning" in kind} == {f"{name}.delta", f"{name}.done"}
 
 
 def test_reasoning_in_the_history_does_not_reach_the_upstream(

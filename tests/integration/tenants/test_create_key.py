@@ -58,3 +58,10 @@ def test_a_key_name_that_is_too_long_is_refused_with_a_sentence(stranger_tenant:
     with pytest.raises(CommandError, match="--name"):
         create_key("stranger", "--name", "x" * 121)
     assert count_keys() == before
+
+
+@pytest.mark.parametrize(("options", "dialect"), [((), "auto"), (("--dialect", "openai"), "openai")])
+def test_a_key_says_its_dialect(options: tuple[str, ...], dialect: str, stranger_tenant: Tenant) -> None:
+    principal = find_principal(create_key("stranger", *options).split()[-1])
+    assert principal is not None
+    assert principal.dialect == dialect
