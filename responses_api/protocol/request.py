@@ -134,10 +134,8 @@ class CreateRequest:
 
     @property
     def obfuscates(self) -> bool:
-        """Whether the deltas of the stream are padded: for those who ask. The published default is to pad, but most
-        clients neither know nor need it, and all would pay for it with every token.
-        """
-        return bool(self.stream_options and self.stream_options.get("include_obfuscation"))
+        """Whether the deltas of the stream are padded: unless the client says no."""
+        return self.stream and (self.stream_options or {}).get("include_obfuscation") is not False
 
     def to_plain(self) -> Json:
         """Every field as JSON, to cross a process boundary."""

@@ -6,7 +6,7 @@ from pytest_django import Settings
 from tests.integration.conftest import UPSTREAM_KEY, UPSTREAM_MODEL
 from tests.support.chat import chat_json, chat_stream
 from tests.support.checks import assert_unknown_to, checked_response, checked_stream, output_text
-from tests.support.client import Client
+from tests.support.client import Client, Json
 from tests.support.upstream import ScriptedUpstream
 
 WORDS = ("Say", "  hello", "\n\n", "twice — ", "in two\u2028lines", " 🙂", "\ufffd")
@@ -205,3 +205,15 @@ def test_many_at_once_all_end_well_each_with_its_own(friend: Client) -> None:
     for index, exchange in enumerate(exchanges):
         exchange.read_all()
         assert output_text(checked_stream(exchange)) == f"You said: number {index}"
+
+
+@pytest.mark.parametrize("options", [{}, {"stream_options": {"include_obfuscation": False}}])
+def test_deltas_are_padded_unless_the_client_says_no(
+    options: Json, friend: Client, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=chat_stream(*"abcdefgh"))
+    exchange = friend.read_stream(input="Hello", **options)
+    checked_stream(exchange, friend)
+    deltas = [event for event in exchange.events if event["type"] == "response.output_text.delta"]
+    assert len(deltas) == 8
+    assert all(("obfuscation" in event) != bool(options) for event in deltas)

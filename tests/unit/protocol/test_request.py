@@ -204,15 +204,16 @@ def test_tools_and_choices_become_canonical() -> None:
 @pytest.mark.parametrize(
     ("options", "obfuscates"),
     [
-        (None, False),
-        ({}, False),
-        ({"include_obfuscation": None}, False),
+        (None, True),
+        ({}, True),
+        ({"include_obfuscation": None}, True),
         ({"include_obfuscation": False}, False),
         ({"include_obfuscation": True}, True),
     ],
 )
-def test_a_stream_is_padded_for_those_who_ask(options: object, obfuscates: bool) -> None:
+def test_a_stream_is_padded_unless_the_client_says_no(options: object, obfuscates: bool) -> None:
     assert parse(stream=True, stream_options=options).obfuscates is obfuscates
+    assert not parse(stream=False, stream_options=options).obfuscates
 
 
 def test_vendor_tools_are_kept_whole() -> None:
