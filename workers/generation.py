@@ -14,7 +14,7 @@ from django.conf import settings
 from responses_api.eventlog.message import Kind, Message
 from responses_api.eventlog.publish import Address, Publisher
 from responses_api.protocol.admission import call_admission
-from responses_api.protocol.errors import ProtocolError, model_error, server_error
+from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.obfuscation import padding
 from responses_api.protocol.request import CreateRequest
@@ -24,14 +24,12 @@ from responses_api.services.finish import Outcome
 from responses_api.services.identity import new_id, now
 from workers.backends.client import UpstreamClient
 from workers.emitter import Emitter
+from workers.faults import FAILED, STOPPED, TOO_LONG
 from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
 
-_STOPPED: Final = server_error("The worker that generated this response was stopped.", code="worker_lost")
-_FAILED: Final = server_error("The server failed to generate the response.")
 _NOT_STORED: Final = server_error("The response could not be stored.", code="storage_failed")
-_TOO_LONG: Final = model_error("The response took longer than this server allows.", code="upstream_timeout")
 
 
 class _Phase(Enum):
@@ -102,18 +100,18 @@ class Generation:
         except ProtocolError as error:
             emitter.fail(error)
         except TimeoutError:
-            emitter.fail(_TOO_LONG)
+            emitter.fail(TOO_LONG)
         except asyncio.CancelledError:
             assert self._task is not None
             self._task.uncancel()
             self._end_interrupted()
         except Exception:
             log.exception("generation failed")
-            emitter.fail(_FAILED)
+            emitter.fail(FAILED)
 
     def _end_interrupted(self) -> None:
         if self._phase is _Phase.STOPPED:
-            self._emitter.fail(_STOPPED)
+            self._emitter.fail(STOPPED)
         elif self._phase is not _Phase.ABANDONED:
             self._emitter.cancel()
 

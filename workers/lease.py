@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from responses_api.eventlog import claims
 from responses_api.eventlog.publish import missing_inboxes
+from workers.errand import Errand
 from workers.generation import Generation
 
 log = structlog.get_logger(__name__)
@@ -24,7 +25,7 @@ _RETRY_SECONDS: Final = 1
 class Lease:
     """Keeps the worker known as alive, and finds out at each beat what words on the bus may have missed."""
 
-    def __init__(self, client: "redis_asyncio.Redis", running: Mapping[str, Generation]) -> None:
+    def __init__(self, client: "redis_asyncio.Redis", running: Mapping[str, Generation | Errand]) -> None:
         self.worker = _new_name()
         self._client = client
         self._running = running

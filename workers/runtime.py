@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -21,9 +22,11 @@ from responses_api.eventlog.publish import Publisher
 from responses_api.protocol.job import Job
 from responses_api.services.reap import end_derailed
 from workers.backends.client import UpstreamClient
+from workers.errand import Errand
 from workers.generation import Generation
 from workers.lease import Lease
 from workers.secrets import secret
+from workers.tokens import answer_count
 from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
@@ -39,7 +42,7 @@ class Runtime:
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._failure: BaseException | None = None
-        self._running: dict[str, Generation] = {}
+        self._running: dict[str, Generation | Errand] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._cancelled: OrderedDict[str, None] = OrderedDict()
         self._housekeeping: list[asyncio.Task[None]] = []
@@ -123,7 +126,7 @@ class Runtime:
             await self._loop.run_in_executor(None, end_derailed, response_id, envelope, worker)
 
     async def _run(self, job: Job, worker: str) -> None:
-        generation = Generation(job, worker, self._upstream, self._publisher, self._writer)
+        generation = self._begin(job, worker)
         self._running[job.response_id] = generation
         if job.response_id in self._cancelled:
             self._loop.call_soon(generation.cancel)
@@ -131,6 +134,11 @@ class Runtime:
             await generation.run()
         finally:
             del self._running[job.response_id]
+
+    def _begin(self, job: Job, worker: str) -> Generation | Errand:
+        if job.purpose == "count_tokens":
+            return Errand(job, worker, self._publisher, partial(answer_count, upstream=self._upstream))
+        return Generation(job, worker, self._upstream, self._publisher, self._writer)
 
     def _cancel(self, response_id: str) -> None:
         generation = self._running.get(response_id)

@@ -10,6 +10,7 @@ import sys
 import django
 from django.core.management import call_command
 
+from config.local.model import CONTEXT_WINDOW
 from config.local.model import NAME as MODEL
 
 NAME = "local"
@@ -21,7 +22,14 @@ def register(base_url: str) -> None:
 
     backend = Backend.objects.filter(name=NAME).first()
     if backend is None:
-        call_command("add_backend", NAME, f"--base-url={base_url}", f"--model={MODEL}")
+        call_command(
+            "add_backend",
+            NAME,
+            f"--base-url={base_url}",
+            f"--model={MODEL}",
+            f"--context-window={CONTEXT_WINDOW}",
+            "--token-counting=llama_cpp",
+        )
     elif backend.base_url != base_url:
         backend.base_url = base_url
         backend.save(update_fields=["base_url"])

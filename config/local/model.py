@@ -18,8 +18,10 @@ from config.local.probe import status_of
 from config.local.signals import Deadline, pause
 
 NAME = "smollm2-135m"
+CONTEXT_WINDOW = 2048
+"""Tokens that an answer and what it answers may have together: each of the slots has as many."""
+
 _SLOTS = 4
-_TOKENS_PER_SLOT = 2048
 _THREADS = 2
 _TEMPERATURE = 0.2
 _SEED = 1
@@ -80,7 +82,7 @@ def serve(port: int) -> None:
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = port
     parameters.n_parallel = _SLOTS
-    parameters.n_ctx = _SLOTS * _TOKENS_PER_SLOT
+    parameters.n_ctx = _SLOTS * CONTEXT_WINDOW
     parameters.cpuparams.n_threads = _THREADS
     parameters.cpuparams_batch.n_threads = _THREADS
     # Where a request does not say: little chance, and always the same. With llama.cpp's own defaults a model of this

@@ -14,7 +14,7 @@ class RouteInline(TabularInline):
     """The public model names that a backend serves."""
 
     model = Route
-    fields = ("model", "upstream_model", "position")
+    fields = ("model", "upstream_model", "context_window", "position")
     extra = 0
     min_num = 0
 
@@ -39,7 +39,20 @@ class BackendAdmin(OperatorAdmin):
     inlines = (RouteInline,)
     readonly_fields = ("created",)
     fieldsets = (
-        (None, {"fields": ("name", "kind", "base_url", "api_key_env", "is_enabled", "created")}),
+        (
+            None,
+            {
+                "fields": (
+                    "name",
+                    "kind",
+                    "base_url",
+                    "api_key_env",
+                    "token_counting",
+                    "is_enabled",
+                    "created",
+                )
+            },
+        ),
         (
             "Timeouts",
             {"fields": (("connect_timeout", "first_byte_timeout"), ("idle_timeout", "total_timeout"))},

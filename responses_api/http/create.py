@@ -1,11 +1,11 @@
-"""`POST /v1/responses`: JSON or SSE, relayed from the event log.
+"""`POST /v1/responses` and `/v1/responses/input_tokens`: JSON or SSE, relayed from the event log.
 
 The relay is a task of its own while the endpoint watches the connection: a client that leaves is seen at once, and
 the response is cancelled wherever it runs.
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
 import structlog
@@ -14,7 +14,8 @@ from responses_api.eventlog.message import Kind, Message
 from responses_api.http.body import ClientGone, is_large, parse_json, read_body
 from responses_api.protocol.dialects import dialect_of
 from responses_api.protocol.errors import ProtocolError
-from responses_api.protocol.request import CreateRequest, parse_create
+from responses_api.protocol.job import Purpose
+from responses_api.protocol.request import CreateRequest, parse_count, parse_create
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
 from responses_api.services.access import authenticate
 from responses_api.services.create import create
@@ -34,8 +35,18 @@ _SSE: Final = (
 _LAST_BYTES_SECONDS: Final = 0.2
 
 
+_PARSERS: Final[dict[Purpose, Callable[[Any], CreateRequest]]] = {
+    "respond": parse_create,
+    "count_tokens": parse_count,
+}
+
+
 class CreateEndpoint:
-    """The ASGI application of the create call."""
+    """The ASGI application of a call that a worker answers."""
+
+    def __init__(self, purpose: Purpose = "respond") -> None:
+        self._purpose = purpose
+        self._read_request = _PARSERS[purpose]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
@@ -62,12 +73,13 @@ class CreateEndpoint:
         principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
         structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
         body = await read_body(exchange.headers, receive)
-        request = await off_loop_if(is_large(exchange.headers, body), _parse, exchange.headers, body)
+        request = await off_loop_if(is_large(exchange.headers, body), self._parse, exchange.headers, body)
         started = await create(
             principal=principal,
             request=request,
             dialect=dialect_of(exchange.headers, principal.dialect),
             request_id=exchange.request_id,
+            purpose=self._purpose,
         )
         structlog.contextvars.bind_contextvars(response_id=started.response_id)
         try:
@@ -76,9 +88,8 @@ class CreateEndpoint:
         finally:
             await started.listener.close()
 
-
-def _parse(headers: Mapping[bytes, bytes], body: bytes) -> CreateRequest:
-    return parse_create(parse_json(headers, body))
+    def _parse(self, headers: Mapping[bytes, bytes], body: bytes) -> CreateRequest:
+        return self._read_request(parse_json(headers, body))
 
 
 async def _until_gone(exchange: "_Exchange", relay: Coroutine[Any, Any, None], receive: Any) -> None:

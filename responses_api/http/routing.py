@@ -1,4 +1,4 @@
-"""Which ASGI application answers: create has an endpoint outside Django's view stack, the rest are Django's views.
+"""Which ASGI application answers: what workers do has an endpoint outside Django's view stack, the rest are its views.
 
 (The create endpoint does twice the requests a second of an asynchronous view: no middleware, no request object.)
 """
@@ -11,7 +11,10 @@ from responses_api.services.watch import start_watching
 
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
-_CREATE: Final = frozenset({"/v1/responses", "/v1/responses/"})
+_ENDPOINTS: Final[dict[str, Asgi]] = {
+    "/v1/responses": CreateEndpoint(),
+    "/v1/responses/input_tokens": CreateEndpoint("count_tokens"),
+}
 
 
 class HttpRouter:
@@ -19,7 +22,6 @@ class HttpRouter:
 
     def __init__(self, django: Asgi) -> None:
         self._django = django
-        self._create = CreateEndpoint()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Hand the connection to whoever answers it."""
@@ -27,8 +29,8 @@ class HttpRouter:
         if scope["type"] == "http":
             # daphne takes it from a header, `Daphne-Root-Path`: any client could choose where redirects lead.
             scope = {**scope, "root_path": ""}
-            is_create = scope["method"] == "POST" and scope["path"] in _CREATE
-            await (self._create if is_create else self._django)(scope, receive, send)
+            endpoint = _ENDPOINTS.get(scope["path"].removesuffix("/")) if scope["method"] == "POST" else None
+            await (endpoint or self._django)(scope, receive, send)
         elif scope["type"] == "websocket":
             await _refuse_websocket(receive, send)
         else:

@@ -80,6 +80,15 @@ class InputItems(ApiView):
         return Response(stored.input_items(_caller(request).tenant_id, response_id, _page(request)))
 
 
+class InputTokens(ApiView):
+    """`/v1/responses/input_tokens`, which has `POST` alone. (`routing.py` sends that to the create endpoint.)"""
+
+    @property
+    def allowed_methods(self) -> list[str]:
+        """What `Allow` tells."""
+        return ["POST"]
+
+
 class NotOffered(ApiView):
     """Calls that clients know from elsewhere: told so, rather than left with a method that is not allowed."""
 

@@ -16,6 +16,13 @@ KINDS: Final = (
     ("openai_chat_completions", "Chat Completions as OpenAI itself takes them (max_completion_tokens)"),
 )
 
+# Who counts a request's tokens, as `workers/backends/counting.py` knows them; the same test holds them together.
+TOKEN_COUNTING: Final = (
+    ("local", "here, with the vocabulary o200k_base"),
+    ("llama_cpp", "by the backend: llama.cpp's /chat/completions/input_tokens"),
+    ("vllm", "by the backend: vLLM's /tokenize"),
+)
+
 
 def without_credentials(url: str) -> None:
     """Refuse `https://user:password@host`: the address is shown, logged and stored in the clear."""
@@ -50,6 +57,13 @@ class Backend(models.Model):
         help_text="Name of the environment variable of the workers that holds the key. Empty: no key is sent.",
     )
     is_enabled = models.BooleanField("enabled", default=True, db_default=True)
+    token_counting = models.CharField(
+        max_length=32,
+        choices=TOKEN_COUNTING,
+        default="local",
+        db_default="local",
+        help_text="Who counts the tokens of a request. Where the backend fails to, it is done here.",
+    )
     connect_timeout = models.FloatField(
         default=5, db_default=5, validators=[MinValueValidator(0.1)], help_text="Seconds to connect."
     )
@@ -90,6 +104,7 @@ class Backend(models.Model):
             first_byte_timeout=self.first_byte_timeout,
             idle_timeout=self.idle_timeout,
             total_timeout=self.total_timeout,
+            token_counting=self.token_counting,
         )
 
 
@@ -100,6 +115,12 @@ class Route(models.Model):
     backend = models.ForeignKey(Backend, on_delete=models.CASCADE, related_name="routes")
     upstream_model = models.CharField(
         max_length=200, blank=True, help_text="The backend's own name; empty: the same."
+    )
+    context_window = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Tokens that the model takes, input and output together. Empty: not known.",
     )
     position = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="Lower is asked first.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -4,7 +4,7 @@ Plain data only: the worker needs no database to generate, and no code is shared
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import orjson
 
@@ -13,13 +13,16 @@ from responses_api.protocol.plain import Json
 
 _T = TypeVar("_T")
 
+Purpose = Literal["respond", "count_tokens"]
+"""What a job asks of its worker: a response, or how many tokens its input has."""
+
 
 @dataclass(frozen=True, slots=True)
 class BackendSpec:
     """Where and how to call a model. All timeouts are in seconds.
 
     `api_key_env` names the environment variable of the worker that holds the credential: the credential
-    itself never travels.
+    itself never travels. `token_counting` says who counts tokens: the worker ("local"), or the backend and how.
     """
 
     name: str
@@ -30,6 +33,7 @@ class BackendSpec:
     first_byte_timeout: float
     idle_timeout: float
     total_timeout: float
+    token_counting: str = "local"
 
     def to_plain(self) -> Json:
         """Every field as JSON."""
@@ -43,11 +47,12 @@ class BackendSpec:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One response to generate.
+    """One response to generate, or what else `purpose` says.
 
     `request` is `CreateRequest.to_plain()`; `history` the conversation so far; `input_items` the new input
     as it is stored (canonical items with id and status); `backend` is `BackendSpec.to_plain()`; `created_at`
-    is in unix seconds; `inbox` the web process that follows live, if one does.
+    is in unix seconds; `inbox` the web process that follows live, if one does; `context_window` the most tokens that
+    the model takes, input and output together, where that is known.
     """
 
     response_id: str
@@ -62,6 +67,8 @@ class Job:
     upstream_model: str
     inbox: str | None
     dialect: Dialect
+    context_window: int | None = None
+    purpose: Purpose = "respond"
 
     @property
     def context(self) -> list[Json]:

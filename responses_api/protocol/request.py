@@ -94,6 +94,19 @@ class _CreateBody(TypedDict):
     prompt_cache_key: NotRequired[_Key | None]
 
 
+_COUNTED = (
+    "model",
+    "input",
+    "previous_response_id",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "text",
+    "reasoning",
+    "truncation",
+)
+
 _BODY: TypeAdapter[_CreateBody] = TypeAdapter(_CreateBody)
 
 
@@ -171,6 +184,17 @@ def parse_create(body: Any, *, may_be_empty: bool = False) -> CreateRequest:
         raise _no_input()
     check_tool_choice(request.tool_choice, request.tools)
     return request
+
+
+def parse_count(body: Any) -> CreateRequest:
+    """Validate the decoded body of a request to count its input's tokens: the fields of a create request that a model
+    reads. Others are ignored; nothing is stored.
+
+    Raises as `parse_create` does.
+    """
+    if isinstance(body, dict):
+        body = {name: body[name] for name in _COUNTED if name in body} | {"store": False}
+    return parse_create(body)
 
 
 def _no_input() -> ProtocolError:

@@ -17,7 +17,7 @@ from responses_api.eventlog.message import Kind, Message
 from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE, item_prefix
-from responses_api.protocol.job import Job
+from responses_api.protocol.job import Job, Purpose
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
@@ -63,13 +63,21 @@ class Started:
 
 
 async def create(
-    *, principal: Principal, request: CreateRequest, dialect: Dialect, request_id: str
+    *,
+    principal: Principal,
+    request: CreateRequest,
+    dialect: Dialect,
+    request_id: str,
+    purpose: Purpose = "respond",
 ) -> Started:
     """Check everything that can be checked beforehand, then hand the job to a worker.
 
     Raises `ProtocolError`; then nothing was stored, queued or charged.
     """
-    return start(await prepare(principal=principal, request=request, dialect=dialect, request_id=request_id))
+    prepared = await prepare(
+        principal=principal, request=request, dialect=dialect, request_id=request_id, purpose=purpose
+    )
+    return start(prepared)
 
 
 async def prepare(
@@ -79,6 +87,7 @@ async def prepare(
     dialect: Dialect,
     request_id: str,
     remembered: list[Json] | None = None,
+    purpose: Purpose = "respond",
 ) -> Prepared:
     """Check everything that can be checked beforehand, and make the job.
 
@@ -108,6 +117,8 @@ async def prepare(
             upstream_model=model.upstream_model,
             inbox=inbox.name,
             dialect=dialect,
+            context_window=model.context_window,
+            purpose=purpose,
         )
         return Prepared(job, job.to_bytes(), inbox)
 

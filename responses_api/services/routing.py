@@ -28,6 +28,7 @@ class ServedModel:
     name: str
     upstream_model: str
     backend: BackendSpec
+    context_window: int | None
     created_at: int
 
 
@@ -98,6 +99,7 @@ def _served(route: Route) -> ServedModel:
         name=route.model,
         upstream_model=route.upstream_model or route.model,
         backend=route.backend.spec(),
+        context_window=route.context_window,
         created_at=int(route.created_at.timestamp()),
     )
 

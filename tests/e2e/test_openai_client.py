@@ -117,6 +117,17 @@ def test_models(app: openai.OpenAI, model: str) -> None:
         app.models.retrieve("no-such-model")
 
 
+def test_count_input_tokens(app: openai.OpenAI, stranger_app: openai.OpenAI, model: str) -> None:
+    count = app.responses.input_tokens.count(model=model, input="hello world", instructions="Be kind")
+    assert (count.object, count.input_tokens) == ("response.input_tokens", 15)
+    created = app.responses.create(model=model, input="Hello")
+    longer = app.responses.input_tokens.count(model=model, input="Go on", previous_response_id=created.id)
+    assert longer.input_tokens > app.responses.input_tokens.count(model=model, input="Go on").input_tokens
+    with pytest.raises(openai.BadRequestError) as unknown:
+        stranger_app.responses.input_tokens.count(model=model, input="Go on", previous_response_id=created.id)
+    assert unknown.value.code == "previous_response_not_found"
+
+
 def test_errors_are_the_classes_an_app_catches(
     app: openai.OpenAI, stranger_app: openai.OpenAI, model: str, upstream: ScriptedUpstream
 ) -> None:

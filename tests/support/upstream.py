@@ -20,7 +20,7 @@ from tests.support.actor import act
 from tests.support.chat import chat_error
 from tests.support.upstream_http import Chunks, Connection, End, Reply, Request
 
-PATHS = {"chat": "/chat/completions"}
+PATHS = {"chat": "/chat/completions", "count": "/chat/completions/input_tokens", "tokenize": "/tokenize"}
 
 __all__ = ["PATHS", "Reply", "Request", "ScriptedUpstream"]
 

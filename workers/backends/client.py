@@ -4,21 +4,27 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable
+from http import HTTPStatus
 from types import TracebackType
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
 
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import BackendSpec, Job
-from responses_api.protocol.sse import encode
+from responses_api.protocol.sse import decode, encode
+from workers.backends.counting import UPSTREAM_COUNTERS
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
 from workers.backends.registry import Adapter, AnswerStream, adapter_for
 
+_T = TypeVar("_T")
+
 _MANY_ITEMS = 500
 _ANSWER_LIMIT = 64 * 1024 * 1024
 _ERROR_LIMIT = 64 * 1024
+_COUNTING_SECONDS = 10.0
 # Below the 5 s after which uvicorn, and so vLLM, drops an idle connection: a request must not race with that.
 _KEEP_ALIVE_SECONDS = 4.0
 _DNS_CACHE_SECONDS = 60
@@ -65,9 +71,7 @@ class UpstreamClient:
         Raises `ProtocolError` for whatever goes wrong, after the parts before it. The connection is closed at
         once when the task is cancelled or the iterator is closed: use `contextlib.aclosing` around it.
         """
-        if self._session is None:
-            raise RuntimeError("the client is not open: use it as an async context manager")
-        call = _Call(self._session, job, self._secret)
+        call = _Call(self._opened(), job, self._secret)
         try:
             stream = await call.connect()
             yield []
@@ -80,6 +84,24 @@ class UpstreamClient:
             raise from_exception(failure).because(repr(failure)) from failure
         finally:
             call.hang_up()
+
+    async def count(self, job: Job) -> int:
+        """The tokens of a job's input, counted by its backend; its `token_counting` names an `UpstreamCounter`.
+
+        Raises `ProtocolError`: 400 for what the format cannot carry, `model_error` when there is no count.
+        """
+        call = _Call(self._opened(), job, self._secret)
+        try:
+            return await call.count()
+        except (aiohttp.ClientError, OSError, ValueError) as failure:
+            raise from_exception(failure).because(repr(failure)) from failure
+        finally:
+            call.hang_up()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("the client is not open: use it as an async context manager")
+        return self._session
 
 
 class _Call:
@@ -100,27 +122,47 @@ class _Call:
     async def connect(self) -> AnswerStream:
         """Send the request; returns when the backend accepted it. Raises what it refused it with."""
         adapter = adapter_for(self._spec.kind)
-        if self._spec.api_key_env and not self._key:
-            missing = f"the variable {self._spec.api_key_env} is not set"
-            raise model_error("The credentials of the model's backend are not configured.").because(missing)
-        async with asyncio.timeout_at(self._first_byte_by):
-            response = self._response = await self._session.post(
-                self._spec.base_url.rstrip("/") + adapter.path,
-                data=await self._body(adapter),
-                headers=adapter.auth(self._key) if self._key else None,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._spec.connect_timeout),
-            )
+        body = await self._made(lambda: encode(adapter.build(self._job)))
+        response = await self._post(self._spec.base_url.rstrip("/") + adapter.path, adapter, body)
         if not 200 <= response.status < 300:
             raise await self._refusal(response)
         self._watch = _Watch(self._loop, response.content)
         return adapter.open_stream()
 
-    async def _body(self, adapter: Adapter) -> bytes:
-        """The upstream's request body. A long one is made beside the event loop, on which all other answers wait."""
+    async def count(self) -> int:
+        """Ask the backend to count. An answer that is no count is a `model_error`, whatever its status."""
+        adapter, counter = adapter_for(self._spec.kind), UPSTREAM_COUNTERS[self._spec.token_counting]
+        body = await self._made(lambda: encode(counter.body(adapter.build(self._job))))
+        self._first_byte_by = self._ends_at = self._by(_COUNTING_SECONDS)
+        response = await self._post(counter.url(self._spec.base_url.rstrip("/")), adapter, body)
+        self._watch = _Watch(self._loop, response.content)
+        answer = bytearray()
+        while chunk := await self.read():
+            answer += chunk
+        if response.status != HTTPStatus.OK:
+            told = f"the backend answered with status {response.status}"
+            raise model_error("The model's backend did not count the tokens.").because(told)
+        return counter.count_in(await self._made(lambda: decode(bytes(answer))))
+
+    async def _post(self, url: str, adapter: Adapter, body: bytes) -> aiohttp.ClientResponse:
+        if self._spec.api_key_env and not self._key:
+            missing = f"the variable {self._spec.api_key_env} is not set"
+            raise model_error("The credentials of the model's backend are not configured.").because(missing)
+        async with asyncio.timeout_at(self._first_byte_by):
+            self._response = await self._session.post(
+                url,
+                data=body,
+                headers=adapter.auth(self._key) if self._key else None,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._spec.connect_timeout),
+            )
+        return self._response
+
+    async def _made(self, make: Callable[[], _T]) -> _T:
+        """What `make` makes, beside the event loop for a long context: all other answers wait on that."""
         if len(self._job.history) + len(self._job.input_items) > _MANY_ITEMS:
-            return await asyncio.to_thread(lambda: encode(adapter.build(self._job)))
-        return encode(adapter.build(self._job))
+            return await asyncio.to_thread(make)
+        return make()
 
     async def read(self) -> bytes:
         """The next bytes of the answer; b"" at its end. Raises TimeoutError when they are late."""

@@ -10,8 +10,10 @@ from typing import Protocol
 
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from workers.backends.chat_completions import reading as chat_reading
 from workers.backends.chat_completions import request as chat_request
 from workers.backends.chat_completions.stream import ChatStream
+from workers.backends.counting import Reading
 from workers.backends.parts import Part
 
 
@@ -35,12 +37,16 @@ def bearer(key: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """How one kind is spoken to: the path under the base URL, and the three things that differ."""
+    """How one kind is spoken to: the path under the base URL, and what differs.
+
+    `read` says what a model reads of a body that `build` made.
+    """
 
     path: str
     build: Callable[[Job], Json]
     open_stream: Callable[[], AnswerStream]
     auth: Callable[[str], dict[str, str]]
+    read: Callable[[Json], Reading]
 
 
 KINDS: dict[str, Adapter] = {
@@ -49,6 +55,7 @@ KINDS: dict[str, Adapter] = {
         build=chat_request.build,
         open_stream=ChatStream,
         auth=bearer,
+        read=chat_reading.read,
     ),
     # OpenAI's reasoning models refuse the old name of the token limit, everybody else knows only that.
     "openai_chat_completions": Adapter(
@@ -56,6 +63,7 @@ KINDS: dict[str, Adapter] = {
         build=partial(chat_request.build, token_limit_field="max_completion_tokens"),
         open_stream=ChatStream,
         auth=bearer,
+        read=chat_reading.read,
     ),
 }
 

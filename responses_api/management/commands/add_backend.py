@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
@@ -10,13 +11,22 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from responses_api.models import Backend, Route
-from responses_api.models.backend import KINDS
+from responses_api.models.backend import KINDS, TOKEN_COUNTING
 
+_TOKENS = re.compile("[0-9]{1,10}")
 _TIMEOUTS = ("connect", "first_byte", "idle", "total")
 _KIND_HELP = (
     "what the backend speaks. chat_completions (the default): the Chat Completions API as most servers have it, "
     "vLLM, llama.cpp and hosted ones. openai_chat_completions: the same as OpenAI itself takes it, the limit of "
     "tokens sent as max_completion_tokens, which its newer models demand."
+)
+_COUNTING_HELP = (
+    "who counts the tokens of a request. local (the default): this service, with the vocabulary o200k_base, which is "
+    "an estimate for most models. llama_cpp and vllm: the backend itself, exactly."
+)
+_WINDOW_HELP = (
+    "the most tokens, input and output together, that the model takes, or each of the models; may be repeated. Without "
+    "it nothing is truncated or refused beforehand"
 )
 
 
@@ -43,22 +53,36 @@ class Command(BaseCommand):
             metavar="PUBLIC[=UPSTREAM]",
             help="a public model name and, if it differs, the backend's own; may be repeated",
         )
+        parser.add_argument(
+            "--context-window",
+            action="append",
+            default=[],
+            dest="windows",
+            metavar="[PUBLIC=]TOKENS",
+            help=_WINDOW_HELP,
+        )
+        parser.add_argument(
+            "--token-counting", choices=[name for name, _ in TOKEN_COUNTING], help=_COUNTING_HELP
+        )
         for name in _TIMEOUTS:
             parser.add_argument(f"--{name.replace('_', '-')}-timeout", type=_seconds, metavar="SECONDS")
 
-    def handle(self, *_: Any, name: str, models: list[str], **options: Any) -> None:
+    def handle(self, *_: Any, name: str, models: list[str], windows: list[str], **options: Any) -> None:
         """Save the backend and its routes."""
+        served = {model.partition("=")[0] for model in models}
+        window_of = _windows(windows, served)
         fields = {key: options[key] for key in ("kind", "base_url", "api_key_env")}
         fields |= {
             f"{timeout}_timeout": options[f"{timeout}_timeout"]
             for timeout in _TIMEOUTS
             if options[f"{timeout}_timeout"] is not None
         }
+        if options["token_counting"] is not None:
+            fields["token_counting"] = options["token_counting"]
         with transaction.atomic():
             backend = _save_backend(name, fields)
             for model in models:
-                _save_route(backend, model)
-            served = {model.partition("=")[0] for model in models}
+                _save_route(backend, model, window_of)
             backend.routes.exclude(model__in=served).delete()
         self.stdout.write(f"Backend {name} serves: {', '.join(sorted(served))}")
         variable = options["api_key_env"]
@@ -86,7 +110,20 @@ def _save_backend(name: str, fields: dict[str, Any]) -> Backend:
     return backend
 
 
-def _save_route(backend: Backend, model: str) -> None:
+def _windows(given: list[str], served: set[str]) -> dict[str, int]:
+    """The context windows that were given, by public model."""
+    windows: dict[str, int] = {}
+    for text in given:
+        model, _, tokens = text.rpartition("=")
+        if not _TOKENS.fullmatch(tokens) or (model and model not in served):
+            raise CommandError(
+                f"--context-window {text!r} is neither a number of tokens nor PUBLIC=TOKENS with a --model."
+            )
+        windows |= dict.fromkeys([model] if model else served - windows.keys(), int(tokens))
+    return windows
+
+
+def _save_route(backend: Backend, model: str, windows: dict[str, int]) -> None:
     public, _, upstream = model.partition("=")
     if not public:
         raise CommandError(f"--model {model!r} names no public model; write PUBLIC or PUBLIC=UPSTREAM.")
@@ -94,6 +131,7 @@ def _save_route(backend: Backend, model: str) -> None:
         model=public, backend=backend
     )
     route.upstream_model = upstream
+    route.context_window = windows.get(public, route.context_window)
     _save(route, f"The route of {public[:40]!r}")
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from config.local.backend import register
+from config.local.model import CONTEXT_WINDOW
 from config.local.model import NAME as MODEL
 from responses_api.models import Backend, Route
 from responses_api.services.routing import read_models
@@ -15,6 +16,8 @@ def test_the_first_run_adds_it() -> None:
     served = read_models()
     assert list(served) == [MODEL]
     assert served[MODEL].backend.base_url == "http://127.0.0.1:4001/v1"
+    assert served[MODEL].backend.token_counting == "llama_cpp"
+    assert served[MODEL].context_window == CONTEXT_WINDOW
 
 
 def test_a_later_run_moves_it_and_keeps_what_the_operator_changed() -> None:

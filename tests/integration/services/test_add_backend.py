@@ -41,6 +41,27 @@ def test_the_same_name_changes_the_backend_and_its_routes_and_no_other() -> None
     assert served() == {"b": ("new", "one"), "c": ("c", "one"), "x": ("x", "other")}
 
 
+def test_context_windows_are_for_each_model_or_for_one_and_stay_until_others_are_given() -> None:
+    add_backend(
+        "one", "--model", "a", "--model", "b", "--context-window", "b=4000", "--context-window", "8000"
+    )
+    assert {name: model.context_window for name, model in read_models().items()} == {"a": 8000, "b": 4000}
+    add_backend("one", "--model", "a", "--model", "b", "--model", "c", "--context-window", "a=9000")
+    assert {name: model.context_window for name, model in read_models().items()} == {
+        "a": 9000,
+        "b": 4000,
+        "c": None,
+    }
+
+
+def test_who_counts_tokens_is_this_service_unless_the_backend_is_named_and_stays_so() -> None:
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].backend.token_counting == "local"
+    add_backend("one", "--model", "a", "--token-counting", "vllm")
+    add_backend("one", "--model", "a", "--idle-timeout", "7")
+    assert read_models()["a"].backend.token_counting == "vllm"
+
+
 def test_a_missing_key_variable_is_told_and_its_value_is_asked_of_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -65,6 +86,11 @@ def test_a_missing_key_variable_is_told_and_its_value_is_asked_of_nobody(
         (["--model", ""], URL, "names no public model"),
         (["--model", "x" * 201], URL, "200"),
         (["--model", "a=" + "x" * 201], URL, "200"),
+        (["--model", "a", "--context-window", "0"], URL, "context_window"),
+        (["--model", "a", "--context-window", "many"], URL, "neither a number of tokens"),
+        (["--model", "a", "--context-window", "b=10"], URL, "neither a number of tokens"),
+        (["--model", "a", "--context-window", "9999999999"], URL, "context_window"),
+        (["--model", "a", "--token-counting", "by hand"], URL, "by hand"),
         ([], URL, "--model"),
         (["--model", "a", "--kind", "telepathy"], URL, "telepathy"),
     ],

@@ -1,0 +1,102 @@
+"""How many tokens a model reads of a request: counted here, or by a backend that can.
+
+Counted here, it is an estimate for every model but those whose vocabulary it is: the texts in the tokens of o200k_base,
+and by rule what is no text.
+
+| what | tokens |
+| --- | --- |
+| a message | 4 beside its texts, for its role and its ends |
+| the beginning of the answer | 3 |
+| tools and an answer's schema | those of their JSON |
+| a tool call | those of its name and its arguments, and 3 |
+| an image | 85 with `detail: low`, else 765: what a picture of 1024 × 1024 costs at OpenAI |
+| a file | one for four bytes of its content |
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import toktok
+
+from responses_api.protocol.plain import Json
+from responses_api.protocol.sse import encode
+
+VOCABULARY = "o200k_base"
+
+MESSAGE_TOKENS = 4
+ANSWER_TOKENS = 3
+CALL_TOKENS = 3
+LOW_IMAGE_TOKENS = 85
+IMAGE_TOKENS = 765
+_FILE_BYTES_PER_TOKEN = 4
+_BASE64_BYTES_PER_CHARACTER = 3 / 4
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a model reads of a request: its texts, and the tokens of everything else."""
+
+    texts: list[str] = field(default_factory=list)
+    tokens: int = 0
+
+    def add_json(self, value: Any) -> None:
+        """Something that is read as JSON."""
+        self.texts.append(encode(value).decode())
+
+    def add_image(self, detail: str | None) -> None:
+        """An image, whatever its size."""
+        self.tokens += LOW_IMAGE_TOKENS if detail == "low" else IMAGE_TOKENS
+
+    def add_file(self, base64: str) -> None:
+        """A file's content."""
+        self.tokens += int(len(base64) * _BASE64_BYTES_PER_CHARACTER / _FILE_BYTES_PER_TOKEN)
+
+    def count(self) -> int:
+        """The tokens of it all. The first call loads the vocabulary, which takes most of a second: for threads."""
+        counts: list[int] = toktok.batch_count(self.texts, VOCABULARY, threads=1)
+        return self.tokens + sum(counts)
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamCounter:
+    """A counting endpoint: its address from the base URL, its body from that of a Chat Completions request, and where
+    its answer has the number.
+    """
+
+    url: Callable[[str], str]
+    body: Callable[[Json], Json]
+    field: str
+
+    def count_in(self, answer: Any) -> int:
+        """The number in an answer. Raises ValueError where there is none."""
+        count = answer.get(self.field) if isinstance(answer, dict) else None
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise ValueError(f"no '{self.field}' in the answer")
+        return count
+
+
+def _beside_version(base_url: str) -> str:
+    """vLLM has it at its root, while the base URL goes up to the version."""
+    parts = urlsplit(base_url)
+    return urlunsplit(parts._replace(path=parts.path.removesuffix("/v1") + "/tokenize"))
+
+
+def _for_vllm(body: Json) -> Json:
+    return {name: body[name] for name in ("model", "messages", "tools") if name in body}
+
+
+def _without_stream(body: Json) -> Json:
+    return {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
+
+
+UPSTREAM_COUNTERS: dict[str, UpstreamCounter] = {
+    "llama_cpp": UpstreamCounter(
+        url=lambda base_url: base_url + "/chat/completions/input_tokens",
+        body=_without_stream,
+        field="input_tokens",
+    ),
+    "vllm": UpstreamCounter(url=_beside_version, body=_for_vllm, field="count"),
+}
+"""By the name that a backend's row has for it; "local" is none of them."""

@@ -1,0 +1,100 @@
+"""A job that is no response: its answer is one JSON document, which is told once and kept nowhere."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+from django.conf import settings
+
+from responses_api.eventlog.message import Kind, Message
+from responses_api.eventlog.publish import Address, Publisher
+from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.job import Job
+from responses_api.protocol.plain import Json
+from responses_api.protocol.sse import encode
+from responses_api.services.endings import refusal
+from workers.faults import FAILED, STOPPED, TOO_LONG
+
+log = structlog.get_logger(__name__)
+
+Answer = Callable[[Job], Awaitable[Json]]
+"""Does the errand. Raises `ProtocolError` for what the client is to read."""
+
+
+class Errand:
+    """Runs `answer` for one job that was claimed under the name `worker`."""
+
+    def __init__(self, job: Job, worker: str, publisher: Publisher, answer: Answer) -> None:
+        self.job = job
+        self.worker = worker
+        self._publisher = publisher
+        self._answer = answer
+        self._task: asyncio.Task[None] | None = None
+        self._interrupted_by: ProtocolError | None = None
+        self._is_abandoned = False
+
+    def cancel(self) -> None:
+        """Nobody wants the answer any more."""
+        self._interrupt(server_error("The request was cancelled.", code="cancelled"))
+
+    def stop(self) -> None:
+        """The worker ends and cannot wait: the client learns it now."""
+        self._interrupt(STOPPED)
+
+    def abandon(self) -> None:
+        """Somebody else has answered: stop without another word."""
+        self._is_abandoned = True
+        self._interrupt(STOPPED)
+
+    async def run(self) -> None:
+        """Find the answer and tell it."""
+        began = time.monotonic()
+        self._task = asyncio.current_task()
+        with structlog.contextvars.bound_contextvars(
+            response_id=self.job.response_id, tenant_id=self.job.tenant_id, request_id=self.job.request_id
+        ):
+            message = await self._message()
+            if not self._is_abandoned:
+                self._publisher.publish(self._address(), message)
+            log.info(
+                "errand ended",
+                purpose=self.job.purpose,
+                is_answered=message.kind is Kind.ANSWER,
+                backend=self.job.backend["name"],
+                seconds=round(time.monotonic() - began, 3),
+            )
+
+    async def _message(self) -> Message:
+        """The answer or the refusal. Nothing can interrupt what comes after it."""
+        try:
+            async with asyncio.timeout(settings.RESPONSE_SECONDS):
+                return Message(Kind.ANSWER, 0, 0, encode(await self._answer(self.job)))
+        except ProtocolError as error:
+            return refusal(error)
+        except TimeoutError:
+            return refusal(TOO_LONG)
+        except asyncio.CancelledError:
+            if self._interrupted_by is None or self._task is None:
+                raise
+            self._task.uncancel()
+            return refusal(self._interrupted_by)
+        except Exception:
+            log.exception("errand failed")
+            return refusal(FAILED)
+        finally:
+            self._task = None
+
+    def _address(self) -> Address:
+        return Address(
+            response_id=self.job.response_id,
+            worker=self.worker,
+            inbox=self.job.inbox,
+            journal=False,
+            keep_journal=False,
+        )
+
+    def _interrupt(self, error: ProtocolError) -> None:
+        if self._task is not None and self._interrupted_by is None:
+            self._interrupted_by = error
+            self._task.cancel()
