@@ -33,8 +33,6 @@ _SSE: Final = (
     (b"x-accel-buffering", b"no"),
 )
 _LAST_BYTES_SECONDS: Final = 0.2
-
-
 _PARSERS: Final[dict[Purpose, Callable[[Any], CreateRequest]]] = {
     "respond": parse_create,
     "count_tokens": parse_count,

@@ -24,6 +24,7 @@ BACKEND = {
     "kind": "chat_completions",
     "base_url": "https://api.example.com/v1",
     "api_key_env": "EXAMPLE_KEY",
+    "token_counting": "vllm",
     "is_enabled": "on",
     "connect_timeout": "5",
     "first_byte_timeout": "120",
@@ -31,6 +32,7 @@ BACKEND = {
     "total_timeout": "900",
     "routes-0-model": "large",
     "routes-0-upstream_model": "large-2025",
+    "routes-0-context_window": "32000",
     "routes-0-position": "0",
     **ROUTES,
 }
@@ -86,6 +88,7 @@ def test_a_backend_is_made_with_its_routes(operator: Client) -> None:
         "large-2025",
         "EXAMPLE_KEY",
     )
+    assert (route.context_window, route.backend.token_counting) == (32_000, "vllm")
     assert "large" in operator.get(BACKENDS).content.decode()
     assert operator.get(f"{BACKENDS}{route.backend_id}/change/").status_code == 200
     assert "EXAMPLE_KEY" not in LogEntry.objects.get().change_message
