@@ -12,6 +12,7 @@ from redis import ConnectionPool
 
 from config.logging import FORMATS, LEVELS
 from config.numbers import mistakes
+from config.seal_keys import seal_key_mistakes
 
 
 def check_secret_key(**_: Any) -> list[CheckMessage]:
@@ -20,7 +21,8 @@ def check_secret_key(**_: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            "SECRET_KEY is not set; this process made one up, and sessions end with it.",
+            "SECRET_KEY is not set; this process made one up, and sessions end with it. So does what is sealed,"
+            " where ANTIPHON_SEAL_KEYS is not set either.",
             hint="Set SECRET_KEY to 50 or more random characters, the same in every process.",
             id="antiphon.W001",
         )
@@ -92,6 +94,28 @@ def check_numbers(**_: Any) -> list[CheckMessage]:
             mistake, hint="Its default is used until it is right; README.md lists both.", id="antiphon.E003"
         )
         for mistake in mistakes
+    ]
+
+
+_SEAL_KEYS_HINT = "Set it to keys, newest first, separated by commas, each made by: openssl rand -base64 32"
+
+
+def check_seal_keys(**_: Any) -> list[CheckMessage]:
+    """antiphon.E008: an entry of ANTIPHON_SEAL_KEYS that is no key."""
+    return [Error(mistake, hint=_SEAL_KEYS_HINT, id="antiphon.E008") for mistake in seal_key_mistakes]
+
+
+def check_own_seal_keys(**_: Any) -> list[CheckMessage]:
+    """antiphon.W004, with `--deploy`: what is sealed must not hang on the key that signs sessions."""
+    if settings.SEAL_KEYS:
+        return []
+    return [
+        Warning(
+            "ANTIPHON_SEAL_KEYS is not set: the key that seals reasoning state and compactions is made from"
+            " SECRET_KEY, and a new SECRET_KEY makes them unreadable.",
+            hint=_SEAL_KEYS_HINT,
+            id="antiphon.W004",
+        )
     ]
 
 
@@ -176,4 +200,6 @@ def register_all() -> None:
     """Register every check of this module."""
     for check in (check_secret_key, check_database, check_valkey, check_broker, check_numbers, check_logs):
         register(check)
+    register(check_seal_keys)
+    register(check_own_seal_keys, deploy=True)
     register(check_live_database, Tags.database)

@@ -1,5 +1,6 @@
 """Numbers from the environment: a mistake is kept for `manage.py check` instead of ending the import."""
 
+import os
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -22,3 +23,10 @@ def positive(read: Callable[..., Number], name: str, default: Number) -> Number:
         mistakes.append(f"{name} is {value}; it must be above zero.")
         return default
     return value
+
+
+def positive_or_none(read: Callable[..., Number], name: str, default: Number) -> Number | None:
+    """As `positive`, but 0 has a meaning, too: there is no such limit."""
+    if os.environ.get(name, "").strip() in ("0", "0.0"):
+        return None
+    return positive(read, name, default)

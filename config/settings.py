@@ -13,7 +13,8 @@ from urllib.parse import quote
 import environ
 from django.urls import reverse_lazy
 
-from config.numbers import positive
+from config.numbers import positive, positive_or_none
+from config.seal_keys import read_seal_keys
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -161,6 +162,8 @@ CACHE_SECONDS = positive(env.float, "ANTIPHON_CACHE_SECONDS", 5.0)
 QUEUE_SECONDS = positive(env.float, "ANTIPHON_QUEUE_SECONDS", 30.0)
 START_SECONDS = positive(env.float, "ANTIPHON_START_SECONDS", 2.0)
 JOURNAL_SECONDS = positive(env.int, "ANTIPHON_JOURNAL_SECONDS", 60)
+SEAL_KEYS = read_seal_keys(env.list("ANTIPHON_SEAL_KEYS", default=[]))
+SEAL_DAYS = positive_or_none(env.float, "ANTIPHON_SEAL_DAYS", 365.0)
 
 # --- workers --------------------------------------------------------------------------------------
 DRAIN_SECONDS = positive(env.float, "ANTIPHON_DRAIN_SECONDS", 20.0)

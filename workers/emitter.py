@@ -6,21 +6,25 @@ reasoning item is open, while any number of calls may be; the snapshot of the te
 events told.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any, Protocol
 
 from responses_api.protocol import event_types, events, ids
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.items import SealedType
 from responses_api.protocol.plain import Json
+from responses_api.protocol.response import shown_item
 from responses_api.protocol.response import usage as usage_of
 from responses_api.protocol.sse import encode, frame
 from responses_api.protocol.wording import safe_text
 from workers.backends.parts import (
     CallDelta,
+    Compacted,
     Part,
     ReasoningDelta,
     RefusalDelta,
+    StateReport,
     Stop,
     SummaryDelta,
     TextDelta,
@@ -29,6 +33,7 @@ from workers.backends.parts import (
 from workers.backends.text import NOTHING
 from workers.items import (
     Call,
+    Compaction,
     Item,
     PartKind,
     Spoken,
@@ -58,12 +63,17 @@ class Admission(Protocol):
         """Judge the calls of an answer that was not cut short."""
 
 
+Seal = Callable[[SealedType, Any], str]
+"""Makes `encrypted_content` of plain JSON, for the type of item that will carry it."""
+
+
 class Emitter:
     """The events of one response, as SSE frames, and the snapshot they add up to.
 
     `base` is the snapshot before anything was said; `new_id` makes item ids and missing call ids; `clock`
     tells unix seconds; `admission` judges the calls. `pad` makes padding (ASCII, without need of an escape) for a delta
-    event of so many bytes; without it deltas are not padded.
+    event of so many bytes; without it deltas are not padded. `seal` makes `encrypted_content` of what an item of a type
+    must keep to itself; without it no state is kept. `include` are the request's wishes, e.g. to be shown that state.
 
     `start`, `feed` …, then one of `finish`, `fail`, `cancel` fixes `response`; `terminal` afterwards makes
     the last event, so that it can be sent after the response was stored. `drain` gives the frames in between.
@@ -79,18 +89,24 @@ class Emitter:
         dialect: Dialect = "open",
         admission: Admission | None = None,
         pad: Callable[[int], str] | None = None,
+        seal: Seal | None = None,
+        include: Container[str] = (),
     ) -> None:
         self._base = {**base, "status": "in_progress", "output": []}
         self._new_id = new_id
         self._clock = clock
         self._admission = admission
         self._pad = pad
+        self._seal = seal
+        self._include = include
         # Decided once, not once a token.
         self._delta = self._numbered if pad is None else self._padded
         self._kinds = part_kinds(dialect)
         self._feeders: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(self._kinds, self._feed_spoken),
+            StateReport: self._feed_state,
             CallDelta: self._feed_call,
+            Compacted: self._feed_compacted,
             UsageReport: self._feed_usage,
             Stop: self._feed_stop,
         }
@@ -118,6 +134,12 @@ class Emitter:
     @property
     def response(self) -> Json:
         """The snapshot now: final after the end, before it with open items as far as they were told."""
+        record = self.record
+        return {**record, "output": [shown_item(item, self._include) for item in record["output"]]}
+
+    @property
+    def record(self) -> Json:
+        """As `response`, with the state of reasoning whether or not it is shown: what is stored."""
         if self._final is not None:
             return self._final
         output = [item.done or item.shape("in_progress") for item in self._items]
@@ -193,7 +215,7 @@ class Emitter:
         if self._final is None or self._told:
             raise RuntimeError("a response ends once, after its last item")
         self._told = True
-        event = events.terminal(self._final)
+        event = events.terminal(self.response)
         return self._numbered(event["type"], encode(event))
 
     def _may_end(self) -> bool:
@@ -208,7 +230,7 @@ class Emitter:
         # A response that is refused after its end must not keep the marks of that end.
         marks = {"completed_at": None, "incomplete_details": None, "error": None}
         self._final = None
-        self._final = {**self.response, **marks, **fields, "status": status}
+        self._final = {**self.record, **marks, **fields, "status": status}
 
     # ------------------------------------------------------------------ messages and reasoning
 
@@ -248,6 +270,28 @@ class Emitter:
             self._frames.append(self._delta(part.delta_type, part.delta(rest)))
         self._tell(part.kind.done(*part.place, str(part.text), **part.extra()))
         self._tell(part.kind.closed(*part.place, part.shape()))
+
+    def _feed_state(self, report: StateReport) -> None:
+        """Keep what the upstream wants back, with the reasoning that it belongs to."""
+        if self._seal is None:
+            return
+        item = self._spoken
+        if item is None or item.type != "reasoning":
+            item = Spoken("reasoning", self._new_id(ids.REASONING), len(self._items))
+            self._open_item(item)
+            self._spoken = item
+        item.states.append(report.state)
+
+    # ------------------------------------------------------------------ compaction
+
+    def _feed_compacted(self, compacted: Compacted) -> None:
+        """A compaction item is announced and done at once: nothing of it grows."""
+        if self._seal is None:
+            raise RuntimeError("a compaction cannot be told without a seal")
+        sealed = self._seal("compaction", compacted.summary)
+        item = Compaction(self._new_id(ids.COMPACTION), len(self._items), sealed)
+        self._open_item(item)
+        self._close(item, "completed")
 
     # ------------------------------------------------------------------ function calls
 
@@ -315,13 +359,18 @@ class Emitter:
         self._tell(events.output_item_added(item.index, item.shape("in_progress")))
 
     def _close(self, item: Item, status: str) -> None:
+        item.done = self._closed_shape(item, status)
+        self._tell(events.output_item_done(item.index, shown_item(item.done, self._include)))
+
+    def _closed_shape(self, item: Item, status: str) -> Json:
         if isinstance(item, Call):
             self._close_arguments(item, status)
-        else:
+        elif isinstance(item, Spoken):
             self._close_part()
             self._spoken = None
-        item.done = item.shape(status)
-        self._tell(events.output_item_done(item.index, item.done))
+            if item.states and self._seal is not None:
+                return {**item.shape(status), "encrypted_content": self._seal("reasoning", item.states)}
+        return item.shape(status)
 
     def _close_arguments(self, call: Call, status: str) -> None:
         self._tell_arguments(call, call.arguments.flush())

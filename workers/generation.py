@@ -22,6 +22,8 @@ from responses_api.protocol.response import snapshot
 from responses_api.protocol.sse import encode
 from responses_api.services.finish import Outcome
 from responses_api.services.identity import new_id, now
+from responses_api.services.offload import off_loop_if
+from responses_api.services.sealed import opened, sealed_bytes, sealer
 from workers.backends.client import UpstreamClient
 from workers.emitter import Emitter
 from workers.faults import FAILED, STOPPED, TOO_LONG
@@ -30,6 +32,9 @@ from workers.writer import Writer
 log = structlog.get_logger(__name__)
 
 _NOT_STORED: Final = server_error("The response could not be stored.", code="storage_failed")
+
+
+_MUCH_SEALED: Final = 1 << 20
 
 
 class _Phase(Enum):
@@ -116,10 +121,11 @@ class Generation:
             self._emitter.cancel()
 
     async def _converse(self) -> None:
+        job = await off_loop_if(sealed_bytes(self.job) > _MUCH_SEALED, opened, self.job)
         # A slow upstream must not leave the client without a sign of life; a quick one may refuse with a status.
         timer = asyncio.get_running_loop().call_later(settings.START_SECONDS, self._start_telling)
         try:
-            async with aclosing(self._upstream.stream(self.job)) as answer:
+            async with aclosing(self._upstream.stream(job)) as answer:
                 async for parts in answer:
                     is_first = not self._is_told
                     self._start_telling()
@@ -153,7 +159,7 @@ class Generation:
     async def _store(self) -> None:
         """Store the end; where that is impossible the end becomes a failure, which the client learns."""
         try:
-            if not await self._writer.write(Outcome(self.job, self._emitter.response)):
+            if not await self._writer.write(Outcome(self.job, self._emitter.record)):
                 log.warning("the response had been ended by another")
                 self._phase = _Phase.ABANDONED
         except Exception as error:
@@ -215,4 +221,6 @@ class Generation:
             dialect=self.job.dialect,
             admission=call_admission(self._request),
             pad=partial(padding, entropy=token_bytes) if self._request.obfuscates else None,
+            seal=sealer(self.job),
+            include=self._request.include,
         )

@@ -113,13 +113,14 @@ class SpokenPart:
 class Spoken:
     """A message or a reasoning item: a run of parts, of which the last may be open."""
 
-    __slots__ = ("done", "id", "index", "parts", "type")
+    __slots__ = ("done", "id", "index", "parts", "states", "type")
 
     def __init__(self, type: str, id: str, index: int) -> None:
         self.type = type
         self.id = id
         self.index = index
         self.parts: list[SpokenPart] = []
+        self.states: list[Json] = []
         self.done: Json | None = None
 
     def add_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
@@ -189,7 +190,25 @@ class Call:
         }
 
 
-Item = Spoken | Call
+class Compaction:
+    """A compaction item: whole as soon as it is there."""
+
+    __slots__ = ("done", "id", "index", "sealed")
+
+    type = "compaction"
+
+    def __init__(self, id: str, index: int, sealed: str) -> None:
+        self.id = id
+        self.index = index
+        self.sealed = sealed
+        self.done: Json | None = None
+
+    def shape(self, status: str) -> Json:
+        """The item as events and snapshots show it. Its schema knows no status."""
+        return {"type": self.type, "id": self.id, "encrypted_content": self.sealed}
+
+
+Item = Spoken | Call | Compaction
 
 
 def state_at_the_end(item: Item) -> str:

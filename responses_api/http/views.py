@@ -63,8 +63,7 @@ class OneResponse(ApiView):
     def get(self, request: Request, response_id: str) -> Response:
         """The response as it is now."""
         _refuse_streaming(request)
-        _check_include(request)
-        return Response(stored.retrieve(_caller(request).tenant_id, response_id))
+        return Response(stored.retrieve(_caller(request).tenant_id, response_id, _include(request)))
 
     def delete(self, request: Request, response_id: str) -> Response:
         """Delete the response."""
@@ -76,7 +75,7 @@ class InputItems(ApiView):
 
     def get(self, request: Request, response_id: str) -> Response:
         """List the response's own new input items."""
-        _check_include(request)
+        _include(request)  # an input item is always shown as it was sent
         return Response(stored.input_items(_caller(request).tenant_id, response_id, _page(request)))
 
 
@@ -126,12 +125,15 @@ def _model(model: ServedModel) -> Json:
     return {"id": model.name, "object": "model", "created": model.created_at, "owned_by": model.backend.name}
 
 
-def _check_include(request: Request) -> None:
-    """Know every value of `include`: what they ask for is always there, as far as it was stored."""
-    known = get_args(Include)
+def _include(request: Request) -> set[str]:
+    """What the caller wants to see besides, every value of it known. Raises `ProtocolError` 400."""
+    known, asked = get_args(Include), set[str]()
     for name, values in request.query_params.lists():
-        if _INCLUDE.fullmatch(name) and not set(values) <= set(known):
-            raise invalid_request(f"`include` must be of: {', '.join(known)}.", param="include")
+        if _INCLUDE.fullmatch(name):
+            asked.update(values)
+    if not asked <= set(known):
+        raise invalid_request(f"`include` must be of: {', '.join(known)}.", param="include")
+    return asked
 
 
 def _unsupported(message: str, param: str) -> ProtocolError:

@@ -33,6 +33,9 @@ from responses_api.protocol.validation import (
     unsupported,
 )
 
+SealedType = Literal["reasoning", "compaction"]
+"""The types of items that carry sealed state in `encrypted_content`."""
+
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 FunctionName = Annotated[str, Field(pattern=NAME_PATTERN)]
 

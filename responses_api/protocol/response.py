@@ -4,10 +4,14 @@ Specification: `ResponseResource`, `ItemField`, `Usage`. Every field is always t
 lets be absent but not null are left out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from typing import Final
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
+
+ENCRYPTED_CONTENT: Final = "reasoning.encrypted_content"
+"""The value of `include` that asks for the sealed state of reasoning."""
 
 
 def snapshot(
@@ -36,7 +40,7 @@ def snapshot(
         "model": request.model,
         "previous_response_id": request.previous_response_id,
         "instructions": request.instructions,
-        "output": [*output],
+        "output": [shown_item(item, request.include) for item in output],
         "error": error,
         "tools": request.tools,
         "tool_choice": request.tool_choice,
@@ -68,6 +72,16 @@ def _echoed_text(text: Json) -> Json:
     if form["type"] != "json_schema":
         return text
     return {**text, "format": {**form, "schema": None}}
+
+
+def shown_item(item: Json, include: Container[str]) -> Json:
+    """An output item as its reader gets it: the sealed state of reasoning is shown to who asked for it.
+
+    The one place that leaves it out. Specification: `include`, `reasoning.encrypted_content`.
+    """
+    if item["type"] != "reasoning" or "encrypted_content" not in item or ENCRYPTED_CONTENT in include:
+        return item
+    return {name: value for name, value in item.items() if name != "encrypted_content"}
 
 
 def usage(

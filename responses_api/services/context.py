@@ -15,6 +15,7 @@ from responses_api.protocol.request import CreateRequest
 from responses_api.services.database import in_database
 from responses_api.services.references import has_references, resolve
 from responses_api.services.running import find_running
+from responses_api.services.sealed import check_given
 from tenants.keys import Principal
 from tenants.scoping import tenant_scope
 
@@ -25,6 +26,7 @@ class Context:
 
     history: list[Json]
     given: list[Json]
+    tenant_id: str
 
     @property
     def size(self) -> int:
@@ -32,8 +34,12 @@ class Context:
         return len(self.history) + len(self.given)
 
     def check(self) -> None:
-        """Check that every output answers a call and every call has its output. Raises `ProtocolError` 400."""
+        """Check that every output answers a call, every call has its output, and what is sealed opens.
+
+        Raises `ProtocolError` 400.
+        """
         check_call_pairs([*self.history, *self.given], len(self.history))
+        check_given(self.given, self.tenant_id)
 
 
 async def context_of(
@@ -47,7 +53,7 @@ async def context_of(
     """
     history = remembered if remembered is not None else await _history(principal, request)
     _refuse_too_many(len(request.input), len(history))
-    return Context(history, await _given(principal, request))
+    return Context(history, await _given(principal, request), str(principal.tenant_id))
 
 
 def _refuse_too_many(given: int, before: int) -> None:

@@ -4,8 +4,8 @@ A response that is unknown, deleted or another tenant's raises the same 404.
 """
 
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NoReturn
 
@@ -33,9 +33,12 @@ class Page:
     after: str | None = None
 
 
-def retrieve(tenant_id: uuid.UUID, response_id: str) -> Json:
-    """The response as it is now. Raises `ProtocolError` 404."""
-    return _wherever_it_is(tenant_id, response_id, partial(_stored, response_id), running_snapshot)
+def retrieve(tenant_id: uuid.UUID, response_id: str, include: Collection[str] = ()) -> Json:
+    """The response as it is now. Raises `ProtocolError` 404.
+
+    `include` asks for more than the request that made it did; what that one asked for is always shown.
+    """
+    return _wherever_it_is(tenant_id, response_id, partial(_stored, response_id, include), running_snapshot)
 
 
 def delete(tenant_id: uuid.UUID, response_id: str) -> Json:
@@ -112,15 +115,15 @@ def _wherever_it_is(
     return found
 
 
-def snapshots(rows: Sequence[Response]) -> list[Json]:
-    """The API's view of stored rows, with one query for all of their items."""
+def snapshots(rows: Sequence[Response], include: Collection[str] = ()) -> list[Json]:
+    """The API's view of stored rows, with one query for all of their items; `include` as in `retrieve`."""
     outputs: dict[str, list[Json]] = {row.id: [] for row in rows}
     items = Item.objects.filter(response_id__in=list(outputs), is_output=True).order_by(
         "response_id", "position"
     )
     for response_id, data in items.values_list("response_id", "data"):
         outputs[response_id].append(data)
-    return [_snapshot(row, outputs[row.id]) for row in rows]
+    return [_snapshot(row, outputs[row.id], include) for row in rows]
 
 
 def missing(response_id: str) -> ProtocolError:
@@ -128,16 +131,17 @@ def missing(response_id: str) -> ProtocolError:
     return not_found(f"Response with id '{response_id}' not found.")
 
 
-def _stored(response_id: str) -> Json | None:
+def _stored(response_id: str, include: Collection[str]) -> Json | None:
     row = Response.objects.filter(id=response_id).first()
-    return snapshots([row])[0] if row is not None else None
+    return snapshots([row], include)[0] if row is not None else None
 
 
-def _snapshot(row: Response, output: list[Json]) -> Json:
+def _snapshot(row: Response, output: list[Json], include: Collection[str]) -> Json:
+    request = CreateRequest.from_plain(row.request)
     return snapshot(
         response_id=row.id,
         created_at=row.created_at,
-        request=CreateRequest.from_plain(row.request),
+        request=replace(request, include=[*request.include, *include]),
         status=row.status,
         output=output,
         usage=row.usage,

@@ -47,6 +47,24 @@ class SummaryDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class StateReport:
+    """What the upstream wants back with the reasoning before it when the conversation goes on, e.g. signatures.
+
+    Only the adapter knows what is in `state`; to everybody else it is a secret. It must be plain JSON that `orjson`
+    can write. It comes before whatever ends the reasoning; alone, it is reasoning of which nothing is told.
+    """
+
+    state: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The summary that stands for a conversation from now on. Made by `workers.compaction`, by no adapter."""
+
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallDelta:
     """Something about a function call: its id, its name or more of its arguments, in whatever order they
     come.
@@ -78,4 +96,14 @@ class Stop:
     reason: StopReason
 
 
-Part: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta | CallDelta | UsageReport | Stop
+Part: TypeAlias = (
+    TextDelta
+    | RefusalDelta
+    | ReasoningDelta
+    | SummaryDelta
+    | StateReport
+    | CallDelta
+    | Compacted
+    | UsageReport
+    | Stop
+)

@@ -57,10 +57,11 @@ KINDS: dict[str, Adapter] = {
         auth=bearer,
         read=chat_reading.read,
     ),
-    # OpenAI's reasoning models refuse the old name of the token limit, everybody else knows only that.
+    # OpenAI's reasoning models refuse the old name of the token limit, everybody else knows only that. It refuses every
+    # field that it does not know.
     "openai_chat_completions": Adapter(
         path="/chat/completions",
-        build=partial(chat_request.build, token_limit_field="max_completion_tokens"),
+        build=partial(chat_request.build, token_limit_field="max_completion_tokens", with_state=False),
         open_stream=ChatStream,
         auth=bearer,
         read=chat_reading.read,

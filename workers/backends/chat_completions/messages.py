@@ -4,19 +4,24 @@ The format knows less order than items do: what the model said before its calls 
 one assistant message, and the answers to those calls must follow it at once, in the order of the calls.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted
+from workers.backends.chat_completions.reasoning import give_back
 
 # `developer` is the newer name of the same thing, and only OpenAI's own models know it.
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _TEXT_TYPES = frozenset({"input_text", "output_text", "text"})
 
 
-def build_messages(instructions: str | None, context: Sequence[Json], new_from: int) -> list[Json]:
+def build_messages(
+    instructions: str | None, context: Sequence[Json], new_from: int, *, with_state: bool = True
+) -> list[Json]:
     """The messages of canonical items, oldest first; `context[new_from:]` is the request's own input.
+
+    With `with_state` an assistant's message gets back what the server told with its reasoning.
 
     Raises `ProtocolError` 400 for content that the format cannot carry.
     """
@@ -31,12 +36,15 @@ def build_messages(instructions: str | None, context: Sequence[Json], new_from: 
             conversation.call(item.value, answers.get(index))
         elif kind == "function_call_output":
             # Told already, right behind the calls; what is called after it belongs to the next round.
-            conversation.end_round()
+            conversation.end_turn()
         elif kind == "message":
             conversation.say(_message(item))
-        elif kind != "reasoning":
+        elif kind == "reasoning":
+            if with_state:
+                conversation.think(item.value.get("state") or ())
+        else:
             raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
-    conversation.end_round()
+    conversation.end_turn()
     return conversation.messages
 
 
@@ -47,22 +55,50 @@ class _Conversation:
         self.messages: list[Json] = []
         self._round: Json | None = None
         self._answers: list[Json] = []
+        self._turn: Json | None = None
+        self._states: list[Json] = []
 
     def say(self, message: Json | None) -> None:
-        self.end_round()
-        if message is not None:
+        if message is None:
+            self._end_round()
+            return
+        if message["role"] != "assistant":
+            self.end_turn()
             self.messages.append(message)
+            return
+        self._end_round()
+        self.messages.append(message)
+        self._join(message)
+
+    def think(self, states: Iterable[Json]) -> None:
+        """What comes back with the assistant's next message, or with its last where the turn ends without another."""
+        self._states += states
 
     def call(self, item: Json, answer: str | None) -> None:
         if self._round is None:
             self._round = self._assistant_message()
             self._round["tool_calls"] = []
+        self._join(self._round)
         function = {"name": item["name"], "arguments": item["arguments"]}
         self._round["tool_calls"].append({"id": item["call_id"], "type": "function", "function": function})
         if answer is not None:
             self._answers.append({"role": "tool", "tool_call_id": item["call_id"], "content": answer})
 
-    def end_round(self) -> None:
+    def end_turn(self) -> None:
+        """Somebody else speaks."""
+        if self._turn is not None:
+            self._join(self._turn)
+        self._states = []
+        self._turn = None
+        self._end_round()
+
+    def _join(self, message: Json) -> None:
+        self._turn = message
+        for state in self._states:
+            give_back(message, state)
+        self._states = []
+
+    def _end_round(self) -> None:
         self.messages += self._answers
         self._answers = []
         self._round = None

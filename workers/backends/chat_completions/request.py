@@ -5,7 +5,7 @@ that names the field. The rest, on purpose:
 
 | setting | here |
 | --- | --- |
-| `reasoning` items, `encrypted_content` | left out: no reasoning is taken back, and it must not pass as content |
+| `reasoning` items | what the same backend told is given back in its own fields; nothing else, and never as content |
 | `annotations` of replayed text | left out: they point out sources to a reader, and the text is whole without them |
 | `phase` of a message | left out: a label for the client, not part of the conversation |
 | `reasoning.summary` | left out: a wish for something that this format never returns |
@@ -29,15 +29,19 @@ _PLAIN_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty"
 _LOGPROBS = "message.output_text.logprobs"
 
 
-def build(job: Job, *, token_limit_field: TokenLimitField = "max_tokens") -> Json:
+def build(job: Job, *, token_limit_field: TokenLimitField = "max_tokens", with_state: bool = True) -> Json:
     """The request body, always for a stream.
+
+    `with_state` is for servers that invented fields for reasoning and want them back; others refuse unknown fields.
 
     Raises `ProtocolError` 400 with `param` for what this format cannot carry.
     """
     request = job.request
     body: Json = {
         "model": job.upstream_model,
-        "messages": build_messages(request["instructions"], job.context, len(job.history)),
+        "messages": build_messages(
+            request["instructions"], job.context, len(job.history), with_state=with_state
+        ),
         "stream": True,
         # Without it most servers tell no usage at all in a stream.
         "stream_options": {"include_usage": True},

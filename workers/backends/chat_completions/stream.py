@@ -20,6 +20,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import SseDecoder, SseEvent
 from workers.backends.chat_completions.calls import CallReader
 from workers.backends.chat_completions.figures import read_logprobs, read_usage
+from workers.backends.chat_completions.reasoning import ReasoningReader, join_texts
 from workers.backends.errors import from_stream_error
 from workers.backends.parts import Part, ReasoningDelta, RefusalDelta, Stop, StopReason, TextDelta
 
@@ -55,6 +56,7 @@ class ChatStream:
         self._body = bytearray()
         self._is_json = False
         self._calls = CallReader()
+        self._reasoning = ReasoningReader()
         self._done = False
         self._reason: StopReason | None = None
         self._failure: ProtocolError | None = None
@@ -84,6 +86,7 @@ class ChatStream:
             raise self._failure
         if self._reason is None and not self._done:
             raise model_error("The backend's answer was cut off before its end.")
+        parts += self._reasoning.report()
         parts.append(Stop(self._reason or "stop"))
         return parts
 
@@ -164,9 +167,17 @@ class ChatStream:
             self._read_reason(reason.lower())
 
     def _read_message(self, message: Json, logprobs: Any, parts: list[Part]) -> None:
-        reasoning = _reasoning_of(message)
+        reasoning = self._reasoning.read(message)
         if reasoning:
             parts.append(ReasoningDelta(_REASONING, reasoning))
+        said: list[Part] = []
+        self._read_answer(message, logprobs, said)
+        if said:
+            # Its state belongs to the reasoning, which ends here.
+            parts += self._reasoning.report()
+            parts += said
+
+    def _read_answer(self, message: Json, logprobs: Any, parts: list[Part]) -> None:
         content = message.get("content")
         if type(content) is str:
             if content:
@@ -214,20 +225,6 @@ def _parse(text: str) -> Json:
     return cast(Json, value)
 
 
-def _reasoning_of(message: Json) -> str:
-    for field in ("reasoning_content", "reasoning"):
-        text = message.get(field)
-        if isinstance(text, str) and text:
-            return text
-    details = message.get("reasoning_details")
-    return _join_texts(details) if isinstance(details, list) else ""
-
-
-def _join_texts(pieces: list[Any]) -> str:
-    texts = [piece.get("text") or piece.get("summary") for piece in pieces if isinstance(piece, dict)]
-    return "".join(text for text in texts if isinstance(text, str))
-
-
 def _content_parts(content: list[Any]) -> list[Part]:
     """Content as a list: text parts, and the thinking that some servers put among them."""
     parts: list[Part] = []
@@ -237,7 +234,7 @@ def _content_parts(content: list[Any]) -> list[Part]:
         elif not isinstance(piece, dict):
             continue
         elif isinstance(piece.get("thinking"), list):
-            parts.append(ReasoningDelta(_REASONING, _join_texts(piece["thinking"])))
+            parts.append(ReasoningDelta(_REASONING, join_texts(piece["thinking"])))
         elif isinstance(piece.get("refusal"), str):
             parts.append(RefusalDelta(_REFUSAL, piece["refusal"]))
         elif isinstance(piece.get("text"), str):

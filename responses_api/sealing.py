@@ -1,0 +1,129 @@
+"""Sealed state: what the service hands to a client only to get it back, unread and unchanged.
+
+Protocol: "Reasoning, compaction: sealed state". A seal is authenticated encryption (AES-256-GCM) under a key of the
+tenant, which is derived from one of `ANTIPHON_SEAL_KEYS`: the first seals, all open, and so does, last of all, the one
+that is derived from `SECRET_KEY`. As text it is base64url of
+
+    version (1 byte) | key id (4) | nonce (12) | ciphertext and tag
+
+Another tenant's seal, a tampered one, one under an unknown key and what never was one look alike: they do not open.
+"""
+
+import base64
+import binascii
+import os
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+
+from responses_api.protocol.items import SealedType
+from responses_api.protocol.plain import Json
+from responses_api.protocol.sse import decode, encode
+
+_VERSION: Final = b"\x01"
+_KEY_ID_BYTES: Final = 4
+_NONCE_BYTES: Final = 12
+_NONCE_FROM: Final = len(_VERSION) + _KEY_ID_BYTES
+_HEAD_BYTES: Final = _NONCE_FROM + _NONCE_BYTES
+_KEY_BYTES: Final = 32
+_DAY_SECONDS: Final = 86_400
+
+
+class SealError(Exception):
+    """Something does not open, or may no longer be used."""
+
+
+class SealExpired(SealError):
+    """It is ours and the tenant's own, but older than `ANTIPHON_SEAL_DAYS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What was sealed: `content`, where it came from (what the sealer said of it), and when, in unix seconds."""
+
+    content: Any
+    source: Json
+    sealed_at: int
+
+    def check_age(self) -> None:
+        """Raise `SealExpired` if it is older than `ANTIPHON_SEAL_DAYS`, where that is a limit."""
+        days = settings.SEAL_DAYS
+        if days is not None and time.time() - self.sealed_at > days * _DAY_SECONDS:
+            raise SealExpired
+
+
+def seal(content: Any, *, item_type: SealedType, tenant_id: str, source: Json) -> str:
+    """Seal plain JSON for a tenant, under the first key, with the time. `source` says where it came from.
+
+    `item_type` is the item's that will carry it: one cannot be passed off as the other.
+    """
+    secret = _secrets()[0]
+    head = _VERSION + _key_id(secret) + os.urandom(_NONCE_BYTES)
+    payload = encode({"at": int(time.time()), "from": source, "content": content})
+    cipher = _cipher(secret, tenant_id)
+    return _to_text(head + cipher.encrypt(head[_NONCE_FROM:], payload, _bound(item_type, head)))
+
+
+def open_seal(text: str, *, item_type: SealedType, tenant_id: str) -> Opened:
+    """Open what was sealed for this type of item and this tenant, however old. Raises `SealError` for all else."""
+    raw = _from_text(text)
+    head, nonce, sealed = raw[:_HEAD_BYTES], raw[_NONCE_FROM:_HEAD_BYTES], raw[_HEAD_BYTES:]
+    if len(nonce) != _NONCE_BYTES or head[:1] != _VERSION:
+        raise SealError
+    for secret in _secrets():
+        if head[1:_NONCE_FROM] != _key_id(secret):
+            continue
+        try:
+            payload = decode(_cipher(secret, tenant_id).decrypt(nonce, sealed, _bound(item_type, head)))
+        except InvalidTag:
+            continue
+        return Opened(payload["content"], payload["from"], payload["at"])
+    raise SealError
+
+
+def _secrets() -> tuple[bytes, ...]:
+    """All keys, the one that seals first."""
+    return (*settings.SEAL_KEYS, _derived(settings.SECRET_KEY.encode(), "sealing without ANTIPHON_SEAL_KEYS"))
+
+
+@lru_cache(maxsize=64)
+def _key_id(secret: bytes) -> bytes:
+    return _derived(secret, "key id")[:_KEY_ID_BYTES]
+
+
+@lru_cache(maxsize=1024)
+def _cipher(secret: bytes, tenant_id: str) -> AESGCM:
+    """The tenant's own cipher. Random nonces may safely be used for 2**32 seals a key: a tenant's, not everybody's."""
+    return AESGCM(_derived(secret, f"tenant {tenant_id}"))
+
+
+@lru_cache(maxsize=1024)
+def _derived(secret: bytes, info: str) -> bytes:
+    return HKDF(SHA256(), _KEY_BYTES, salt=None, info=b"antiphon " + info.encode()).derive(secret)
+
+
+def _bound(item_type: SealedType, head: bytes) -> bytes:
+    """What is authenticated beside the content."""
+    return item_type.encode() + head[:_NONCE_FROM]
+
+
+def _to_text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _from_text(text: str) -> bytes:
+    """The bytes of base64url. A spelling that we would not have chosen is no seal of ours, whatever it decodes to."""
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise SealError from None
+    if _to_text(raw) != text:
+        raise SealError
+    return raw

@@ -1,0 +1,131 @@
+"""Sealed items: what a request brings back is looked at before anything is stored, and opened for the model's adapter.
+
+Reasoning goes back only to the very model that it came from; for another one it is left out. Age bounds what clients
+keep: what the service itself has stored stays good as long as it is stored.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.items import SealedType
+from responses_api.protocol.job import Job
+from responses_api.protocol.plain import Json
+from responses_api.sealing import Opened, SealError, SealExpired, open_seal, seal
+
+log = structlog.get_logger(__name__)
+
+STATE: Final = "state"
+"""Where an adapter finds, in a reasoning item, the list of what its backend wants back. Only there while a job runs."""
+
+_SUMMARY: Final = "Summary of the conversation so far, which was compacted at this point:\n\n"
+
+
+def check_given(items: Sequence[Json], tenant_id: str) -> None:
+    """Check that every seal in a request's own input opens. Raises `ProtocolError` 400 naming the first that does not."""
+    for index, item in enumerate(items):
+        if _is_sealed(item):
+            try:
+                _open(item, tenant_id).check_age()
+            except SealError as error:
+                raise _refusal(item, f"input[{index}].encrypted_content", error) from None
+
+
+def sealer(job: Job) -> Callable[[SealedType, Any], str]:
+    """What seals the state of this job's items: a function of the item's type and the content."""
+
+    def seal_for_tenant(item_type: SealedType, content: Any) -> str:
+        return seal(content, item_type=item_type, tenant_id=job.tenant_id, source=_source(job))
+
+    return seal_for_tenant
+
+
+def sealed_bytes(job: Job) -> int:
+    """How much there is to open in a job."""
+    return sum(len(item["encrypted_content"]) for item in job.context if _is_sealed(item))
+
+
+def opened(job: Job) -> Job:
+    """The job as its backend's adapter gets it: no sealed item is left, each is what it stands for.
+
+    Raises `ProtocolError` 400 for a compaction that does not open: going on without it would lose the conversation.
+    Reasoning that does not open, which only an older part of the chain can hold, is left out.
+    """
+    if not any(_is_sealed(item) for item in job.context):
+        return job
+    open_item = partial(_opened, job)
+    return replace(
+        job,
+        history=[open_item(item, "previous_response_id") for item in job.history],
+        input_items=[
+            open_item(item, f"input[{index}].encrypted_content") for index, item in enumerate(job.input_items)
+        ],
+    )
+
+
+def _opened(job: Job, item: Json, param: str) -> Json:
+    if not _is_sealed(item):
+        return item
+    try:
+        found = _open(item, job.tenant_id)
+    except SealError as error:
+        if item["type"] == "compaction":
+            raise _refusal(item, param, error) from None
+        log.warning(
+            "reasoning of an earlier turn does not open any more and is left out", item=item.get("id")
+        )
+        return _without_seal(item)
+    if item["type"] == "compaction":
+        return summary_message(item, found.content)
+    bare = _without_seal(item)
+    return {**bare, STATE: found.content} if found.source == _source(job) else bare
+
+
+def summary_message(item: Json, summary: str) -> Json:
+    """What a model reads in the place of a compaction item. It is the model's own account, not the user's words."""
+    text = {"type": "output_text", "text": _SUMMARY + summary, "annotations": []}
+    return {
+        "type": "message",
+        "id": item.get("id"),
+        "status": "completed",
+        "role": "assistant",
+        "content": [text],
+    }
+
+
+def _is_sealed(item: Json) -> bool:
+    kind = item["type"]
+    return kind == "compaction" or (kind == "reasoning" and bool(item.get("encrypted_content")))
+
+
+def _open(item: Json, tenant_id: str) -> Opened:
+    return open_seal(item["encrypted_content"], item_type=item["type"], tenant_id=tenant_id)
+
+
+def _without_seal(item: Json) -> Json:
+    return {name: value for name, value in item.items() if name != "encrypted_content"}
+
+
+def _source(job: Job) -> Json:
+    """The model that state comes from and may go back to."""
+    return {"kind": job.backend["kind"], "backend": job.backend["name"], "model": job.upstream_model}
+
+
+def _refusal(item: Json, param: str, error: SealError) -> ProtocolError:
+    what = "compaction" if item["type"] == "compaction" else "reasoning"
+    if isinstance(error, SealExpired):
+        return invalid_request(
+            f"The encrypted content of this {what} item has expired. Leave the item out.",
+            param=param,
+            code="encrypted_content_expired",
+        )
+    return invalid_request(
+        f"The encrypted content of this {what} item cannot be opened: it is not what this service sent to this tenant."
+        " Send it back unchanged, or leave the item out.",
+        param=param,
+        code="invalid_encrypted_content",
+    )
