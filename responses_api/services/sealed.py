@@ -26,7 +26,7 @@ _SUMMARY: Final = "Summary of the conversation so far, which was compacted at th
 
 
 def check_given(items: Sequence[Json], tenant_id: str) -> None:
-    """Check that every seal in a request's own input opens. Raises `ProtocolError` 400 naming the first that does not."""
+    """Check that the seals in a request's own input open. Raises `ProtocolError` 400 naming the first that does not."""
     for index, item in enumerate(items):
         if _is_sealed(item):
             try:

@@ -138,6 +138,31 @@ def test_a_number_that_is_none_or_not_above_zero_is_named_and_its_default_used(
     assert "ANTIPHON_LEASE_SECONDS" in messages["antiphon.E003"].msg
 
 
+@pytest.mark.parametrize(("value", "expected"), [("0", None), ("0.0", None), ("30", 30.0), ("-1", 365.0)])
+def test_a_number_whose_zero_means_no_limit(
+    value: str, expected: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTIPHON_SEAL_DAYS", value)
+    monkeypatch.setattr("config.numbers.mistakes", [])
+    assert numbers.positive_or_none(environ.Env().float, "ANTIPHON_SEAL_DAYS", 365.0) == expected
+    assert len(numbers.mistakes) == (value == "-1")
+
+
+def test_an_entry_that_is_no_seal_key_is_told_with_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("config.checks.seal_key_mistakes", ["Entry 1 of ANTIPHON_SEAL_KEYS is not 32 bytes."])
+    messages = found()
+    assert set(messages) == {"antiphon.E008"}
+    assert "openssl rand -base64 32" in str(messages["antiphon.E008"].hint)
+
+
+def test_sealing_with_the_key_of_the_sessions_is_told_before_a_deployment(settings: Settings) -> None:
+    assert "antiphon.W004" not in found()
+    deploying = {message.id for message in run_checks(include_deployment_checks=True)}
+    assert "antiphon.W004" in deploying
+    settings.SEAL_KEYS = (b"k" * 32,)
+    assert "antiphon.W004" not in {message.id for message in run_checks(include_deployment_checks=True)}
+
+
 @pytest.mark.parametrize(("name", "value"), [("LOG_LEVEL", "LOUD"), ("LOG_FORMAT", "poem")])
 def test_an_unknown_way_to_log_is_told_with_the_known_ones(name: str, value: str, settings: Settings) -> None:
     setattr(settings, name, value)

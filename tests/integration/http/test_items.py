@@ -163,10 +163,12 @@ def test_what_the_key_says_of_the_dialect_counts_for_more_than_the_headers(
     assert {kind for kind in exchange.types if "reasoning" in kind} == {f"{name}.delta", f"{name}.done"}
 
 
-def test_reasoning_in_the_history_does_not_reach_the_upstream(
+def test_reasoning_in_the_history_never_passes_as_content(
     friend: Client, thinking: None, upstream: ScriptedUpstream
 ) -> None:
     first = friend.create(input="Hello").json()
     checked_response(friend, friend.create(input="And?", previous_response_id=first["id"]).json())
-    assert "Hmm" not in upstream.requests()[1].raw.decode()
+    messages = upstream.requests()[1].body["messages"]
+    assert [message["content"] for message in messages] == ["Hello", "Yes", "And?"]
+    assert [message.get("reasoning_content") for message in messages] == [None, "Hmm", None]
     assert "Yes" in upstream.requests()[1].raw.decode()

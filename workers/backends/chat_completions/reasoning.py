@@ -4,7 +4,7 @@ The format has no field for it; servers invented three, often with the same text
 
 - `reasoning_content` (DeepSeek, Kimi, Qwen, llama.cpp) or `reasoning` (OpenRouter, vLLM, Groq): text. Some of them
   refuse to go on after a call without it;
-- `reasoning_details` (OpenRouter and others): blocks with signatures or encrypted data; they must come back as they were.
+- `reasoning_details` (OpenRouter and others): blocks with signatures or encrypted data, to come back as they were.
 """
 
 from typing import Any

@@ -1,0 +1,140 @@
+"""Seals: what opens, and that everything else looks alike."""
+
+import base64
+import secrets
+
+import pytest
+from pytest_django import Settings
+
+from config import seal_keys
+from config.seal_keys import read_seal_keys
+from responses_api.protocol.items import SealedType
+from responses_api.sealing import SealError, SealExpired, open_seal, seal
+
+FRIEND, STRANGER = "9b2f-friend", "9b2f-stranger"
+SOURCE = {"kind": "chat_completions", "backend": "scripted", "model": "m"}
+STATE = [{"reasoning_content": "a secret thought", "reasoning_details": [{"signature": "c2ln"}]}]
+
+
+def sealed(content: object = STATE, item_type: SealedType = "reasoning", tenant: str = FRIEND) -> str:
+    return seal(content, item_type=item_type, tenant_id=tenant, source=SOURCE)
+
+
+def opens(text: str, item_type: SealedType = "reasoning", tenant: str = FRIEND) -> bool:
+    try:
+        open_seal(text, item_type=item_type, tenant_id=tenant)
+    except SealError:
+        return False
+    return True
+
+
+def key() -> bytes:
+    return secrets.token_bytes(32)
+
+
+@pytest.mark.parametrize("content", [STATE, "text", "", [], {"a": [1, None, "ü\u0000"]}])
+def test_what_was_sealed_opens_unchanged_with_its_source(content: object) -> None:
+    found = open_seal(sealed(content), item_type="reasoning", tenant_id=FRIEND)
+    assert (found.content, found.source) == (content, SOURCE)
+
+
+def test_nothing_can_be_read_in_a_seal() -> None:
+    text = sealed()
+    raw = base64.urlsafe_b64decode(text + "==")
+    for secret in (b"secret thought", b"scripted", FRIEND.encode()):
+        assert secret not in text.encode()
+        assert secret not in raw
+    assert sealed() != text
+
+
+def test_another_tenant_opens_nothing() -> None:
+    text = sealed()
+    assert opens(text)
+    assert not opens(text, tenant=STRANGER)
+
+
+def test_a_seal_is_for_its_type_of_item() -> None:
+    assert not opens(sealed(item_type="reasoning"), item_type="compaction")
+
+
+def test_every_changed_character_is_seen() -> None:
+    text = sealed("ab")
+    for place, character in enumerate(text):
+        for other in ("A" if character != "A" else "B", chr(ord(character) ^ 1)):
+            assert not opens(text[:place] + other + text[place + 1 :]), place
+
+
+@pytest.mark.parametrize(
+    "text", ["", "A", "====", "gAAAAABpM0Yj-7Zr", "not base64!", "ü" * 60, "AQ" * 20, "A" * 200, "\ud800"]
+)
+def test_what_never_was_a_seal_does_not_open(text: str) -> None:
+    assert not opens(text)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda s: s + "=", lambda s: s + "\n", lambda s: " " + s, lambda s: s[:-2]]
+)
+def test_another_spelling_does_not_open(change: object) -> None:
+    assert callable(change)
+    assert not opens(change(sealed()))
+
+
+def test_the_first_key_seals_and_all_open(settings: Settings) -> None:
+    old, new = key(), key()
+    settings.SEAL_KEYS = (old,)
+    before = sealed()
+    settings.SEAL_KEYS = (new, old)
+    after = sealed()
+    assert opens(before)
+    assert opens(after)
+    settings.SEAL_KEYS = (new,)
+    assert opens(after)
+    assert not opens(before)
+
+
+def test_what_was_sealed_before_there_were_keys_still_opens(settings: Settings) -> None:
+    settings.SEAL_KEYS = ()
+    before = sealed()
+    settings.SEAL_KEYS = (key(),)
+    assert opens(before)
+    settings.SECRET_KEY = "another one, of fifty characters and more, for this one test"
+    assert not opens(before)
+
+
+def test_age_is_told_apart_from_forgery(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = sealed()
+    sealed_at = open_seal(text, item_type="reasoning", tenant_id=FRIEND).sealed_at
+    settings.SEAL_DAYS = 2.0
+    monkeypatch.setattr("responses_api.sealing.time.time", lambda: sealed_at + 2 * 86_400)
+    found = open_seal(text, item_type="reasoning", tenant_id=FRIEND)
+    found.check_age()
+    monkeypatch.setattr("responses_api.sealing.time.time", lambda: sealed_at + 2 * 86_400 + 1)
+    with pytest.raises(SealExpired):
+        found.check_age()
+    settings.SEAL_DAYS = None
+    found.check_age()
+
+
+def test_keys_are_read_in_every_spelling_of_base64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal_keys, "seal_key_mistakes", [])
+    one = bytes(range(224, 256))
+    spellings = [
+        base64.b64encode(one).decode(),
+        base64.urlsafe_b64encode(one).decode().rstrip("="),
+        f" {base64.urlsafe_b64encode(one).decode()} ",
+    ]
+    assert read_seal_keys(spellings) == (one, one, one)
+    assert seal_keys.seal_key_mistakes == []
+
+
+def test_an_entry_that_is_no_key_is_left_out_and_told_without_quoting_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(seal_keys, "seal_key_mistakes", [])
+    good = base64.b64encode(key()).decode()
+    assert len(read_seal_keys([good, "hunter2", good[:-4]])) == 1
+    assert [mistake.split(" is ")[0] for mistake in seal_keys.seal_key_mistakes] == [
+        "Entry 2 of ANTIPHON_SEAL_KEYS",
+        "Entry 3 of ANTIPHON_SEAL_KEYS",
+    ]
+    assert "hunter2" not in " ".join(seal_keys.seal_key_mistakes)
