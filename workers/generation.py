@@ -22,19 +22,16 @@ from responses_api.protocol.response import snapshot
 from responses_api.protocol.sse import encode
 from responses_api.services.finish import Outcome
 from responses_api.services.identity import new_id, now
-from responses_api.services.offload import off_loop_if
-from responses_api.services.sealed import opened, sealed_bytes, sealer
+from responses_api.services.sealed import sealer
 from workers.backends.client import UpstreamClient
 from workers.emitter import Emitter
 from workers.faults import FAILED, STOPPED, TOO_LONG
+from workers.opening import opened_beside
 from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
 
 _NOT_STORED: Final = server_error("The response could not be stored.", code="storage_failed")
-
-
-_MUCH_SEALED: Final = 1 << 20
 
 
 class _Phase(Enum):
@@ -121,7 +118,7 @@ class Generation:
             self._emitter.cancel()
 
     async def _converse(self) -> None:
-        job = await off_loop_if(sealed_bytes(self.job) > _MUCH_SEALED, opened, self.job)
+        job = await opened_beside(self.job)
         # A slow upstream must not leave the client without a sign of life; a quick one may refuse with a status.
         timer = asyncio.get_running_loop().call_later(settings.START_SECONDS, self._start_telling)
         try:

@@ -10,6 +10,7 @@ from responses_api.protocol.plain import Json
 from workers.backends.client import UpstreamClient
 from workers.backends.counting import UPSTREAM_COUNTERS
 from workers.backends.registry import adapter_for
+from workers.opening import opened_beside
 
 log = structlog.get_logger(__name__)
 
@@ -42,4 +43,7 @@ def _count_here(job: Job) -> int:
 
 async def answer_count(job: Job, upstream: UpstreamClient) -> Json:
     """The answer to `POST /v1/responses/input_tokens`."""
-    return {"object": "response.input_tokens", "input_tokens": await count_tokens(job, upstream)}
+    return {
+        "object": "response.input_tokens",
+        "input_tokens": await count_tokens(await opened_beside(job), upstream),
+    }

@@ -58,7 +58,7 @@ def test_a_tool_loop_that_stores_nothing_is_lossless(
     told: Json, expected: Json, stream: bool, friend: Client, upstream: ScriptedUpstream
 ) -> None:
     def create(conversation: list[Json]) -> Json:
-        body = {"input": conversation, "tools": TOOLS, "store": False, "include": INCLUDE}
+        body: Json = {"input": conversation, "tools": TOOLS, "store": False, "include": INCLUDE}
         return checked_stream(friend.read_stream(**body)) if stream else friend.create(**body).json()
 
     upstream.reply(body=thinks_and_calls(told, "call_1"))

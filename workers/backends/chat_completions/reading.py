@@ -1,6 +1,7 @@
 """What a model reads of a Chat Completions request, to be counted."""
 
 from responses_api.protocol.plain import Json
+from workers.backends.chat_completions.reasoning import REASONING_FIELDS
 from workers.backends.counting import ANSWER_TOKENS, CALL_TOKENS, MESSAGE_TOKENS, Reading
 
 
@@ -24,6 +25,9 @@ def _read_message(reading: Reading, message: Json) -> None:
         reading.texts.append(content)
     for part in content if isinstance(content, list) else ():
         _read_part(reading, part)
+    for field in REASONING_FIELDS:
+        if field in message:
+            reading.add_json(message[field])
     if message.get("refusal"):
         reading.texts.append(message["refusal"])
     for call in message.get("tool_calls") or ():

@@ -17,6 +17,8 @@ from workers.backends.parts import Part, StateReport
 
 DETAILS = "reasoning_details"
 _FIELDS = ("reasoning_content", "reasoning")
+REASONING_FIELDS = (*_FIELDS, DETAILS)
+"""The fields of an assistant message that state may consist of."""
 _TEXTS = ("text", "summary")
 _GROWING = frozenset({"reasoning.text", "reasoning.summary"})
 
