@@ -43,6 +43,7 @@ class ItemLife:
         """Check the item against the terminal response's `output`."""
         if self.final is None:
             self._findings.add("S4", f"item {self.index} has no output_item.done")
+            return
         told = output[self.index] if 0 <= self.index < len(output) else None
         self._findings.require(
             told == self.final, "S5", f"output[{self.index}] differs from the item of its output_item.done"

@@ -52,8 +52,8 @@ def check_sse(raw: bytes, *, validate: Validate | None = None) -> Stream:
     decoder = SseDecoder()
     frames = decoder.feed(raw)
     cut = decoder.close()
-    findings.require(not cut, "S1", "the last event is not ended by a blank line")
-    findings.require(not _ID_LINE.search(raw), "S1", "there are id: lines")
+    findings.require(not cut, "S1", "the last event is not ended by a blank line", "json")
+    findings.require(not _ID_LINE.search(raw), "S1", "there are id: lines", "id")
     frames += cut
     events = _events_of_frames(frames, findings)
     return Stream(frames, events, findings.found + check_events(events, validate=validate))
@@ -102,14 +102,16 @@ def _events_of_frames(frames: Sequence[SseEvent], findings: Findings) -> list[Js
     events: list[Json] = []
     dones = [index for index, frame in enumerate(frames) if frame.data == "[DONE]"]
     if dones != [len(frames) - 1]:
-        findings.add("S1", f"[DONE] must come once, last: seen at {dones} of {len(frames)} frames")
+        findings.add("S1", f"[DONE] must come once, last: seen at {dones} of {len(frames)} frames", "done")
     for frame in frames:
         if frame.data == "[DONE]":
             continue
         event = _parse(frame.data, findings)
         if event is not None:
             named = event.get("type")
-            findings.require(frame.event == named, "S1", f"event: {frame.event} names the type {named}")
+            findings.require(
+                frame.event == named, "S1", f"event: {frame.event} names the type {named}", "name"
+            )
             events.append(event)
     return events
 
@@ -120,7 +122,7 @@ def _parse(data: str, findings: Findings) -> Json | None:
     except ValueError:
         event = None
     if not isinstance(event, dict) or not isinstance(event.get("type"), str):
-        findings.add("S1", f"not a JSON object with a type: {data[:80]!r}")
+        findings.add("S1", f"not a JSON object with a type: {data[:80]!r}", "json")
         return None
     return event
 
@@ -131,12 +133,16 @@ def _check_beginning(events: Sequence[Json], findings: Findings) -> None:
     starts = [kind for kind in kinds if kind in (t.CREATED, t.QUEUED, t.IN_PROGRESS)]
     expected = [t.CREATED, t.QUEUED, t.IN_PROGRESS] if t.QUEUED in starts else [t.CREATED, t.IN_PROGRESS]
     findings.require(
-        starts == expected and kinds[: len(starts)] == starts, "S2", f"the stream begins with {kinds[:3]}"
+        starts == expected and kinds[: len(starts)] == starts,
+        "S2",
+        f"the stream begins with {kinds[:3]}",
+        "beginning",
     )
     for expected_number, event in enumerate(events):
         number = event.get("sequence_number")
         if number != expected_number or isinstance(number, bool):
-            findings.add("S2", f"{event['type']} has sequence_number {number}, not {expected_number}")
+            message = f"{event['type']} has sequence_number {number}, not {expected_number}"
+            findings.add("S2", message, "numbers")
             break
     snapshots = [event for event in events if event["type"] in t.SNAPSHOT_TYPES]
     ids = {str(_object(event.get("response")).get("id")) for event in snapshots}
@@ -157,8 +163,8 @@ def _check_end(events: Sequence[Json], findings: Findings) -> None:
         allowed = _STATUS.get(event["type"])
         status = _object(event.get("response")).get("status")
         if allowed is not None and status not in allowed:
-            rule = "S3" if event["type"] in t.TERMINAL_TYPES else "S2"
-            findings.add(rule, f"{event['type']} carries a response that is {status}")
+            rule, aspect = ("S3", "") if event["type"] in t.TERMINAL_TYPES else ("S2", "beginning")
+            findings.add(rule, f"{event['type']} carries a response that is {status}", aspect)
 
 
 def _check_items(events: Sequence[Json], findings: Findings) -> None:

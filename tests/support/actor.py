@@ -1,6 +1,7 @@
 """An upstream that answers any Chat Completions request plausibly: the default mode of the scripted upstream.
 
-Its answers follow from the request alone, so that a test can tell from the text what reached the upstream.
+Its answers follow from the request alone, so that a test can tell from the text what reached the upstream. It
+remembers a code word as long as it is in the context, counts when it is told to, and calls the tool it is told to use.
 """
 
 import json
@@ -9,6 +10,9 @@ from typing import Any
 
 from tests.support.chat import Json, ToolCall, chat_calls, chat_json, chat_stream
 
+_TOLD = re.compile(r"The code word is (\w+)")
+_ASKED = "What is the code word?"
+_COUNT = re.compile(r"Count( slowly)? from 1 to (\d+)")
 SAMPLES = {"string": "San Francisco", "integer": 3, "number": 1.5, "boolean": True, "null": None}
 
 
@@ -19,6 +23,12 @@ def act(body: Json) -> bytes:
     if name is not None:
         return _call(body, name)
     return _text(body, _answer(body, messages), len(messages))
+
+
+def is_slow(body: Json) -> bool:
+    """Whether the user asks for an answer that takes its time."""
+    counted = _COUNT.search(_last_text(body.get("messages") or []))
+    return counted is not None and bool(counted[1])
 
 
 def sample(schema: Any) -> Any:
@@ -44,7 +54,8 @@ def _tool_to_call(body: Json, messages: list[Json]) -> str | None:
         return None
     if isinstance(choice, dict) and choice.get("type") == "function":
         return str(choice["function"]["name"])
-    return tools[0]
+    said = _last_text(messages)
+    return next((name for name in tools if name in said), tools[0])
 
 
 def _functions(body: Json) -> dict[str, Json]:
@@ -74,6 +85,11 @@ def _answer(body: Json, messages: list[Json]) -> str:
     said = _plain_text(last.get("content"))
     if last.get("role") == "tool":
         return f"The tool returned: {said}"
+    if _ASKED in said:
+        told = _TOLD.findall(" ".join(_plain_text(message.get("content")) for message in messages))
+        return str(told[-1]) if told else "unknown"
+    if counted := _COUNT.search(said):
+        return " ".join(map(str, range(1, int(counted[2]) + 1)))
     return f"I see an image. You said: {said}" if _has_image(last) else f"You said: {said}"
 
 
@@ -90,6 +106,10 @@ def _text(body: Json, text: str, taken: int) -> bytes:
 
 def _usage(body: Json, taken: int, made: int) -> tuple[int, int] | None:
     return (taken, made) if (body.get("stream_options") or {}).get("include_usage") else None
+
+
+def _last_text(messages: list[Json]) -> str:
+    return _plain_text(messages[-1].get("content")) if messages else ""
 
 
 def _plain_text(content: Any) -> str:

@@ -9,18 +9,20 @@ As a program it serves the actor alone: `python -m tests.support.upstream --port
 
 import argparse
 import asyncio
+import re
 import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from tests.support.actor import act
+from tests.support.actor import act, is_slow
 from tests.support.chat import chat_error
 from tests.support.upstream_http import Chunks, Connection, End, Reply, Request
 
 PATHS = {"chat": "/chat/completions", "count": "/chat/completions/input_tokens", "tokenize": "/tokenize"}
+SLOW_GAP_MS = 10
 
 __all__ = ["PATHS", "Reply", "Request", "ScriptedUpstream"]
 
@@ -135,7 +137,7 @@ class ScriptedUpstream:
 
     def _unscripted(self, request: Request) -> Reply:
         if self._actor and request.path.endswith(PATHS["chat"]):
-            return Reply(act(request.body))
+            return _acted(request.body)
         return Reply(chat_error(f"no script for {request.method} {request.path}"), 500)
 
     # ---- the thread
@@ -157,6 +159,14 @@ class ScriptedUpstream:
         self._ready.set()
         await self._stopped.wait()
         server.close()
+
+
+def _acted(body: Any) -> Reply:
+    reply = act(body)
+    if not is_slow(body):
+        return Reply(reply)
+    frames = [at.end() for at in re.finditer(rb"\n\n", reply)]
+    return Reply(reply, chunks=frames, gap_ms=SLOW_GAP_MS)
 
 
 def main() -> None:

@@ -1,0 +1,112 @@
+"""The command line: what is tested, which rules, how it is told, and the exit code.
+
+0: nothing that counts failed. 1: something did. 2: there was nothing to test, or the options are wrong.
+"""
+
+import asyncio
+import json
+import os
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from typing import Final
+
+from responses_api.conformance import rules as _rules  # noqa: F401  (registers them)
+from responses_api.conformance.outcomes import Broken
+from responses_api.conformance.registry import Rule, select
+from responses_api.conformance.report import as_json, as_table, failures
+from responses_api.conformance.runner import run
+from responses_api.conformance.server import Target
+from responses_api.conformance.wire import Wire
+
+DESCRIPTION: Final = "Check a server of the Open Responses API from outside, rule by rule."
+OK: Final = 0
+FAILED: Final = 1
+UNUSABLE: Final = 2
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the options; the first three have the variables that clients use as their defaults."""
+    env = os.environ.get
+    parser.add_argument("--base-url", default=env("OPENAI_BASE_URL"), help="up to and including /v1")
+    parser.add_argument("--api-key", default=env("OPENAI_API_KEY"), help="a key of the server")
+    parser.add_argument("--model", default=env("MODEL"), help="a model that can call tools")
+    parser.add_argument("--other-key", help="a key of another tenant, for the rules about strangers")
+    parser.add_argument(
+        "--websocket-limit",
+        type=_seconds,
+        metavar="SECONDS",
+        help="the server was started with this limit for a WebSocket connection",
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="RULE", help="a rule or a topic; repeatable"
+    )
+    parser.add_argument("--strict", action="store_true", help="let every failure count, extensions too")
+    parser.add_argument(
+        "--jobs", type=_count, default=4, help="how many rules are looked at side by side (4)"
+    )
+    parser.add_argument("--timeout", type=_seconds, default=60.0, help="seconds for one call (60)")
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
+    parser.add_argument(
+        "--list", action="store_true", dest="list_rules", help="list the rules and do nothing"
+    )
+
+
+def main(options: Namespace, write: Callable[[str], object], complain: Callable[[str], object]) -> int:
+    """Do what the options say and return the exit code."""
+    try:
+        chosen = select(options.only)
+    except ValueError as error:
+        complain(f"--only: {error}; --list shows them.")
+        return UNUSABLE
+    if options.list_rules:
+        write("\n".join(map(_listed, chosen)))
+        return OK
+    missing = [name for name in ("base_url", "api_key", "model") if not getattr(options, name)]
+    if missing:
+        complain("Missing: " + ", ".join("--" + name.replace("_", "-") for name in missing))
+        return UNUSABLE
+    target = Target(
+        base_url=options.base_url,
+        api_key=options.api_key,
+        model=options.model,
+        other_key=options.other_key,
+        websocket_limit=options.websocket_limit,
+        timeout=options.timeout,
+    )
+    unreachable = asyncio.run(_unreachable(target))
+    if unreachable:
+        complain(f"There is nobody at {target.base_url}: {unreachable}")
+        return UNUSABLE
+    results = asyncio.run(run(target, chosen, jobs=options.jobs))
+    write(json.dumps(as_json(target, results), indent=2) if options.as_json else as_table(results))
+    return FAILED if failures(results, strict=options.strict) else OK
+
+
+async def _unreachable(target: Target) -> str | None:
+    """Why nothing answers at all; None where something does, whatever it says."""
+    async with Wire(target.base_url, target.timeout) as wire:
+        try:
+            await wire.send("GET", "/models", headers={"Authorization": f"Bearer {target.api_key}"})
+        except Broken as broken:
+            return str(broken)
+    return None
+
+
+def _listed(rule: Rule) -> str:
+    return f"{rule.id} [{rule.demand}; {rule.section}]: {rule.sentence}"
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 86400:
+        raise ArgumentTypeError("must be a number of seconds, above 0")
+    return seconds
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError("must be a whole number, at least 1")
+    return int(text)
