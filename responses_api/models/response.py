@@ -34,6 +34,22 @@ class Response(models.Model):
     previous_id = models.CharField(
         "previous response", max_length=64, db_collation="C", null=True, blank=True
     )
+    root_id = models.CharField(
+        "first response of the chain",
+        max_length=64,
+        db_collation="C",
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Empty where it is not known.",
+    )
+    # Counted by a trigger (migration 0007), so that nobody who deletes can forget it.
+    deletions = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="How many responses after this first one of a chain were deleted.",
+    )
     status = models.CharField(max_length=16, choices=STATUSES)
     model = models.CharField(max_length=200)
     backend = models.CharField(max_length=64, blank=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from responses_api.chains import NOT_CONTINUABLE, load_context
+from responses_api.chains import NOT_CONTINUABLE, load_context, still_running
 from responses_api.protocol.calls import check_call_pairs
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
@@ -79,12 +79,7 @@ async def _history(principal: Principal, request: CreateRequest) -> list[Json]:
     if await in_database(find_running, principal.tenant_id, previous) is None:
         # It may have ended between the two looks; its row is there before its job is gone.
         return await in_database(_load, principal, previous)
-    raise invalid_request(
-        f"The response '{previous}' is still in progress; wait until it has ended.",
-        param="previous_response_id",
-        code="response_in_progress",
-        status=409,
-    )
+    raise still_running(previous)
 
 
 async def _given(principal: Principal, request: CreateRequest) -> list[Json]:

@@ -25,10 +25,15 @@ WITH given AS (
     )
 ), stored AS (
     INSERT INTO responses_api_response (
-        id, tenant_id, key_id, previous_id, status, model, backend,
+        id, tenant_id, key_id, previous_id, root_id, status, model, backend,
         request, usage, error, incomplete_details, created_at, completed_at
     )
-    SELECT id, tenant_id, key_id, previous_id, status, model, backend,
+    SELECT id, tenant_id, key_id, previous_id,
+           CASE WHEN previous_id IS NULL THEN id ELSE (
+               SELECT previous.root_id FROM responses_api_response previous
+                WHERE previous.id = given.previous_id AND previous.tenant_id = given.tenant_id
+           ) END,
+           status, model, backend,
            request, usage, error, incomplete_details, created_at, completed_at
       FROM given
     ON CONFLICT (id) DO NOTHING

@@ -18,6 +18,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
+from responses_api.recent import recent_contexts
 from responses_api.services.running import find_running, running_snapshot
 from tenants.scoping import tenant_scope
 
@@ -47,7 +48,10 @@ def delete(tenant_id: uuid.UUID, response_id: str) -> Json:
 
 
 def _delete(response_id: str) -> Json | None:
-    deleted, _ = Response.objects.filter(id=response_id).delete()
+    row = Response.objects.filter(id=response_id)
+    for tenant_id, root_id in row.values_list("tenant_id", "root_id"):
+        recent_contexts.forget((str(tenant_id), root_id))
+    deleted, _ = row.delete()
     return {"id": response_id, "object": "response", "deleted": True} if deleted else None
 
 

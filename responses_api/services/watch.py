@@ -1,4 +1,4 @@
-"""What every web process keeps an eye on: lost workers, and changed keys."""
+"""What every web process keeps an eye on: lost workers, changed keys, and what it remembers."""
 
 import asyncio
 from typing import Final
@@ -8,10 +8,12 @@ from django.conf import settings
 from responses_api.eventlog import bus
 from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.connection import asyncio_client
+from responses_api.recent import recent_contexts
 from responses_api.services.database import in_database
 from responses_api.services.reap import reap
 from tenants import keys
 
+_TIDY_SECONDS: Final = 60.0
 _tasks: Final[list["asyncio.Task[None]"]] = []
 
 
@@ -20,6 +22,7 @@ def start_watching() -> None:
     if not _tasks:
         _tasks.append(run_for_ever("reaper", _reap_lost_workers))
         _tasks.append(run_for_ever("access", _hear_of_access))
+        _tasks.append(run_for_ever("contexts", _forget_unused_contexts))
 
 
 async def _reap_lost_workers() -> None:
@@ -30,3 +33,9 @@ async def _reap_lost_workers() -> None:
 
 async def _hear_of_access() -> None:
     await bus.listen(asyncio_client(), on_access=keys.forget, on_subscribed=keys.forget)
+
+
+async def _forget_unused_contexts() -> None:
+    while True:
+        await asyncio.sleep(_TIDY_SECONDS)
+        recent_contexts.forget_unused()
