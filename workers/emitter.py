@@ -17,6 +17,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.response import shown_item
 from responses_api.protocol.response import usage as usage_of
 from responses_api.protocol.sse import encode, frame
+from responses_api.protocol.truncation import Truncation
 from responses_api.protocol.wording import safe_text
 from workers.backends.parts import (
     CallDelta,
@@ -158,10 +159,18 @@ class Emitter:
 
     # ------------------------------------------------------------------ the life of a response
 
+    def truncated(self, truncation: Truncation) -> None:
+        """Old turns were dropped from the input: a field of the response from now on, and an event once it started."""
+        self._base[event_types.TRUNCATION] = truncation.to_plain()
+        if self._next:
+            self._tell(events.truncation(truncation.to_plain()))
+
     def start(self) -> None:
-        """`response.created` and `response.in_progress`."""
+        """`response.created` and `response.in_progress`, and what was truncated so far."""
         for event in (events.created(self._base), events.in_progress(self._base)):
             self._tell(event)
+        if event_types.TRUNCATION in self._base:
+            self._tell(events.truncation(self._base[event_types.TRUNCATION]))
 
     def feed(self, part: Part) -> None:
         """Take in one part. Raises `ProtocolError` for a call that may not be or that makes no sense."""

@@ -23,6 +23,7 @@ from responses_api.protocol.sse import encode
 from responses_api.services.finish import Outcome
 from responses_api.services.identity import new_id, now
 from responses_api.services.sealed import sealer
+from workers import context
 from workers.backends.client import UpstreamClient
 from workers.emitter import Emitter
 from workers.faults import FAILED, STOPPED, TOO_LONG
@@ -122,7 +123,7 @@ class Generation:
         # A slow upstream must not leave the client without a sign of life; a quick one may refuse with a status.
         timer = asyncio.get_running_loop().call_later(settings.START_SECONDS, self._start_telling)
         try:
-            async with aclosing(self._upstream.stream(job)) as answer:
+            async with aclosing(context.answer(job, self._upstream, self._emitter.truncated)) as answer:
                 async for parts in answer:
                     is_first = not self._is_told
                     self._start_telling()

@@ -57,6 +57,9 @@ class Response(models.Model):
     usage = PlainJsonField(null=True, blank=True)
     error = PlainJsonField(null=True, blank=True)
     incomplete_details = PlainJsonField(null=True, blank=True)
+    extensions = PlainJsonField(
+        null=True, blank=True, help_text="Fields of the response with a vendor's prefix."
+    )
     created_at = models.BigIntegerField(help_text="Unix time in seconds.")
     completed_at = models.BigIntegerField(null=True, blank=True, help_text="Unix time in seconds.")
 

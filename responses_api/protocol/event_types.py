@@ -34,6 +34,8 @@ REASONING_SUMMARY_TEXT_DONE = "response.reasoning_summary_text.done"
 FUNCTION_CALL_ARGUMENTS_DELTA = "response.function_call_arguments.delta"
 FUNCTION_CALL_ARGUMENTS_DONE = "response.function_call_arguments.done"
 ERROR = "error"
+TRUNCATION = "antiphon:truncation"
+"""Ours: what was dropped from the input. A field of the response has the same name."""
 
 TERMINAL_TYPES = frozenset({COMPLETED, FAILED, INCOMPLETE})
 """The events that end a stream."""

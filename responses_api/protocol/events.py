@@ -29,6 +29,11 @@ def in_progress(response: Json) -> Json:
     return {"type": t.IN_PROGRESS, "response": response}
 
 
+def truncation(payload: Json) -> Json:
+    """Old turns were dropped from the input. The payload is `Truncation.to_plain()`; a later event replaces it."""
+    return {"type": t.TRUNCATION, **payload}
+
+
 def terminal(response: Json) -> Json:
     """The terminal event that fits the response's status. Raises KeyError when the status is not final."""
     return {"type": _TERMINAL_BY_STATUS[response["status"]], "response": response}

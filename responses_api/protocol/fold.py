@@ -143,6 +143,10 @@ class Folding:
         payload = event["error"]
         self._error = {"code": payload["code"] or payload["type"], "message": payload["message"]}
 
+    def truncated(self, event: Json) -> None:
+        told = {name: value for name, value in event.items() if name not in ("type", "sequence_number")}
+        self._response = {**(self._response or {}), t.TRUNCATION: told}
+
     def _parts(self, event: Json) -> tuple[dict[int, PartSoFar], int]:
         """The parts that an event is about, and which of them; of an unknown item, nobody's parts."""
         item = self._items.get(event["output_index"])
@@ -167,4 +171,5 @@ _HANDLERS: dict[str, Callable[[Folding, Any], None]] = {
     t.FUNCTION_CALL_ARGUMENTS_DELTA: Folding.arguments_delta,
     t.FUNCTION_CALL_ARGUMENTS_DONE: Folding.arguments_done,
     t.ERROR: Folding.failed,
+    t.TRUNCATION: Folding.truncated,
 }

@@ -9,6 +9,7 @@ from typing import Final
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.validation import is_vendor_type
 
 ENCRYPTED_CONTENT: Final = "reasoning.encrypted_content"
 """The value of `include` that asks for the sealed state of reasoning."""
@@ -25,10 +26,12 @@ def snapshot(
     error: Json | None = None,
     incomplete_details: Json | None = None,
     completed_at: int | None = None,
+    extensions: Json | None = None,
 ) -> Json:
     """The response as it is now, the request's settings echoed.
 
-    Times are unix seconds. `error` is `{code, message}`, `incomplete_details` is `{reason}`.
+    Times are unix seconds. `error` is `{code, message}`, `incomplete_details` is `{reason}`,
+    `extensions` are fields with a vendor's prefix.
     """
     return {
         "id": response_id,
@@ -63,7 +66,13 @@ def snapshot(
         "metadata": request.metadata,
         "safety_identifier": request.safety_identifier,
         "prompt_cache_key": request.prompt_cache_key,
+        **(extensions or {}),
     }
+
+
+def extensions_of(response: Json) -> Json | None:
+    """The fields of a snapshot that have a vendor's prefix; None where it has none."""
+    return {name: value for name, value in response.items() if is_vendor_type(name)} or None
 
 
 def _echoed_text(text: Json) -> Json:

@@ -11,6 +11,7 @@ from django.db import connection
 
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from responses_api.protocol.response import extensions_of
 from responses_api.protocol.sse import encode
 from tenants.scoping import tenant_scope
 
@@ -20,13 +21,13 @@ _INSERT: Final = """
 WITH given AS (
     SELECT * FROM jsonb_to_recordset(%s::jsonb) AS given(
         id text, tenant_id uuid, key_id uuid, previous_id text, status text, model text, backend text,
-        request jsonb, usage jsonb, error jsonb, incomplete_details jsonb,
+        request jsonb, usage jsonb, error jsonb, incomplete_details jsonb, extensions jsonb,
         created_at bigint, completed_at bigint, inputs integer, items jsonb
     )
 ), stored AS (
     INSERT INTO responses_api_response (
         id, tenant_id, key_id, previous_id, root_id, status, model, backend,
-        request, usage, error, incomplete_details, created_at, completed_at
+        request, usage, error, incomplete_details, extensions, created_at, completed_at
     )
     SELECT id, tenant_id, key_id, previous_id,
            CASE WHEN previous_id IS NULL THEN id ELSE (
@@ -34,7 +35,7 @@ WITH given AS (
                 WHERE previous.id = given.previous_id AND previous.tenant_id = given.tenant_id
            ) END,
            status, model, backend,
-           request, usage, error, incomplete_details, created_at, completed_at
+           request, usage, error, incomplete_details, extensions, created_at, completed_at
       FROM given
     ON CONFLICT (id) DO NOTHING
     RETURNING id
@@ -91,6 +92,7 @@ def _row(outcome: Outcome) -> Json:
         "usage": snapshot["usage"],
         "error": snapshot["error"],
         "incomplete_details": snapshot["incomplete_details"],
+        "extensions": extensions_of(snapshot),
         "created_at": job.created_at,
         "completed_at": snapshot["completed_at"],
         "inputs": len(job.input_items),

@@ -152,6 +152,7 @@ def _snapshot(row: Response, output: list[Json], include: Collection[str]) -> Js
         error=row.error,
         incomplete_details=row.incomplete_details,
         completed_at=row.completed_at,
+        extensions=row.extensions,
     )
 
 

@@ -210,6 +210,13 @@ def _silent() -> list[Json]:
     return [*beginning(), events.terminal(response("completed"))]
 
 
+def _truncated() -> list[Json]:
+    told, item = message(0, "msg_1", ["Hel", "lo"])
+    dropped: Json = {"dropped_items": 2, "dropped_turns": 1, "input_tokens": 90, "context_window": 100}
+    final = response("completed", [item], extensions={event_types.TRUNCATION: dropped})
+    return [*beginning(), events.truncation(dropped), *told, events.terminal(final)]
+
+
 GOOD: dict[str, list[Json]] = {
     "text": numbered(_text()),
     "everything": numbered(_everything()),
@@ -219,4 +226,5 @@ GOOD: dict[str, list[Json]] = {
     "openai reasoning": numbered(_openai_reasoning()),
     "a cut call": numbered(_cut_call()),
     "no output": numbered(_silent()),
+    "truncated": numbered(_truncated()),
 }

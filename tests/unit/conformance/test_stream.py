@@ -44,6 +44,19 @@ def test_messages_of_a_websocket_are_checked_alike() -> None:
     assert "S3" in rules(check_messages(messages[:-1]).violations)
 
 
+def test_an_event_of_a_vendor_stands_between_the_beginning_and_the_end_under_its_own_number() -> None:
+    created, started, told, *rest = deepcopy(GOOD["truncated"])
+    assert rules(check_events(_numbered([told, created, started, *rest]))) == {"S2"}
+    assert rules(check_events(_numbered([created, told, started, *rest]))) == {"S2"}
+    assert "S3" in rules(check_events(_numbered([created, started, *rest, told])))
+    del told["sequence_number"]
+    assert rules(check_events([created, started, told, *rest])) == {"S2"}
+
+
+def _numbered(events: Events) -> Events:
+    return [{**event, "sequence_number": number} for number, event in enumerate(events)]
+
+
 def rules(violations: object) -> set[str]:
     assert isinstance(violations, list)
     return {violation.rule for violation in violations}

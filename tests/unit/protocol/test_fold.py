@@ -76,5 +76,13 @@ def test_an_error_makes_the_prefix_a_failed_response() -> None:
     assert told["error"] == {"code": "upstream_error", "message": "Cut."}
 
 
+def test_what_was_truncated_is_a_field_of_every_prefix_that_tells_it() -> None:
+    stream = GOOD["truncated"]
+    before, after = fold(stream[:2]), fold(stream[:3])
+    assert before is not None
+    assert t.TRUNCATION not in before
+    assert after == {**before, t.TRUNCATION: stream[-1]["response"][t.TRUNCATION]}
+
+
 def test_nothing_folds_into_nothing() -> None:
     assert fold([]) is None

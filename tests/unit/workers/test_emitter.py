@@ -9,6 +9,7 @@ from responses_api.protocol.admission import CallAdmission, call_admission
 from responses_api.protocol.errors import ProtocolError, model_error, server_error
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import parse_create
+from responses_api.protocol.truncation import Truncation
 from tests.unit.workers.told import ENDED_AT, final, kinds, new_emitter, of_kind, read_back, tell
 from workers.backends.parts import (
     CallDelta,
@@ -51,6 +52,38 @@ def admission(**fields: object) -> CallAdmission:
 
 def fail(emitter: Emitter) -> None:
     emitter.fail(model_error("It broke."))
+
+
+# ---------------------------------------------------------------- truncation
+
+
+def truncation(dropped: int) -> Truncation:
+    return Truncation(dropped_items=dropped, dropped_turns=dropped, input_tokens=9, context_window=10)
+
+
+def test_what_was_truncated_before_the_start_is_told_right_after_it_and_in_every_snapshot() -> None:
+    emitter = new_emitter()
+    emitter.truncated(truncation(2))
+    emitter.start()
+    emitter.feed(text("x"))
+    emitter.finish()
+    events = read_back(emitter)
+    told = truncation(2).to_plain()
+    assert events[2] == {"type": "antiphon:truncation", **told, "sequence_number": 2}
+    assert [event["response"]["antiphon:truncation"] for event in (events[0], events[1], events[-1])] == [
+        told
+    ] * 3
+
+
+def test_what_was_truncated_after_the_start_is_told_at_once_and_the_latest_holds() -> None:
+    emitter = new_emitter()
+    emitter.start()
+    emitter.truncated(truncation(2))
+    emitter.truncated(truncation(4))
+    emitter.fail(model_error("It broke."))
+    events = read_back(emitter)
+    assert [event.get("dropped_items") for event in events] == [None, None, 2, 4, None, None]
+    assert final(events)["antiphon:truncation"] == truncation(4).to_plain()
 
 
 # ---------------------------------------------------------------- text
