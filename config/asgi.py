@@ -1,4 +1,4 @@
-"""The ASGI application: `POST /v1/responses` goes to its consumer, everything else through Django's views."""
+"""The ASGI application: `POST /v1/responses` goes to its endpoint, WebSockets to their consumer, the rest to Django."""
 
 import os
 
@@ -8,6 +8,11 @@ from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
-from responses_api.http.routing import HttpRouter  # noqa: E402  (needs the app registry)
+from channels.routing import ProtocolTypeRouter  # noqa: E402  (these need the app registry)
 
-application = HttpRouter(django_application)
+from responses_api.http.routing import HttpRouter  # noqa: E402
+from responses_api.websocket.consumer import ResponsesConsumer  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {"http": HttpRouter(django_application), "websocket": ResponsesConsumer.as_asgi()}
+)

@@ -166,6 +166,13 @@ JOURNAL_SECONDS = positive(env.int, "ANTIPHON_JOURNAL_SECONDS", 60)
 SEAL_KEYS = read_seal_keys(env.list("ANTIPHON_SEAL_KEYS", default=[]))
 SEAL_DAYS = positive_or_none(env.float, "ANTIPHON_SEAL_DAYS", 365.0)
 
+# --- WebSocket ------------------------------------------------------------------------------------
+WEBSOCKET = env.bool("ANTIPHON_WEBSOCKET", default=True)
+WEBSOCKET_QUEUE = positive(env.int, "ANTIPHON_WEBSOCKET_QUEUE", 16)
+WEBSOCKET_SECONDS = positive(env.float, "ANTIPHON_WEBSOCKET_SECONDS", 3600.0)
+UNSENT_BYTES = positive(env.int, "ANTIPHON_UNSENT_BYTES", 8 * 1024 * 1024)
+STUCK_SECONDS = positive(env.float, "ANTIPHON_STUCK_SECONDS", 30.0)
+
 # --- workers --------------------------------------------------------------------------------------
 DRAIN_SECONDS = positive(env.float, "ANTIPHON_DRAIN_SECONDS", 20.0)
 LEASE_SECONDS = positive(env.float, "ANTIPHON_LEASE_SECONDS", 8.0)

@@ -15,8 +15,7 @@ from config.local.valkey import Valkey, free_port
 
 BACKLOG = 2048  # connections that wait to be accepted; the default of 50 drops some at 128 clients
 _DRAIN = "3"  # seconds
-_WORKER_GRACE = 10.0
-_WEB_GRACE = 5.0
+_GRACE = 10.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +61,17 @@ class Parts:
         """The web server, without daphne's access log."""
         interface = host.replace(":", r"\:")  # in Twisted's endpoint language a colon separates
         endpoint = f"tcp:port={port}:interface={interface}:backlog={BACKLOG}"
-        arguments = ["-m", "daphne", "-v", "0", "-e", endpoint, "config.asgi:application"]
-        return self._python("web", arguments, "web.log", grace=_WEB_GRACE)
+        return self._python(
+            "web", ["-m", "config.web", "-v", "0", "-e", endpoint], "web.log", self._drain(), grace=_GRACE
+        )
 
     def worker(self) -> Program:
-        """The Celery worker; how it must be run is the Celery application's knowledge.
+        """The Celery worker; how it must be run is the Celery application's knowledge."""
+        return self._python("worker", ["-m", "config.worker"], "worker.log", self._drain(), grace=_GRACE)
 
-        Who presses Ctrl-C waits: responses that run are ended soon, and well before the worker would be killed.
-        """
-        drain = {"ANTIPHON_DRAIN_SECONDS": self.environment.given.get("ANTIPHON_DRAIN_SECONDS", _DRAIN)}
-        return self._python("worker", ["-m", "config.worker"], "worker.log", drain, grace=_WORKER_GRACE)
+    def _drain(self) -> dict[str, str]:
+        """Who presses Ctrl-C waits: what runs is ended soon, and well before its process would be killed."""
+        return {"ANTIPHON_DRAIN_SECONDS": self.environment.given.get("ANTIPHON_DRAIN_SECONDS", _DRAIN)}
 
     def beat(self) -> Program:
         """The clock of periodic tasks; it logs no line for each of them."""

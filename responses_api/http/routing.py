@@ -18,7 +18,7 @@ _ENDPOINTS: Final[dict[str, Asgi]] = {
 
 
 class HttpRouter:
-    """The root application."""
+    """The application of HTTP requests."""
 
     def __init__(self, django: Asgi) -> None:
         self._django = django
@@ -26,17 +26,7 @@ class HttpRouter:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Hand the connection to whoever answers it."""
         start_watching()
-        if scope["type"] == "http":
-            # daphne takes it from a header, `Daphne-Root-Path`: any client could choose where redirects lead.
-            scope = {**scope, "root_path": ""}
-            endpoint = _ENDPOINTS.get(scope["path"].removesuffix("/")) if scope["method"] == "POST" else None
-            await (endpoint or self._django)(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await _refuse_websocket(receive, send)
-        else:
-            raise ValueError(f"unknown connection type {scope['type']}")
-
-
-async def _refuse_websocket(receive: Any, send: Any) -> None:
-    await receive()
-    await send({"type": "websocket.close"})
+        # daphne takes it from a header, `Daphne-Root-Path`: any client could choose where redirects lead.
+        scope = {**scope, "root_path": ""}
+        endpoint = _ENDPOINTS.get(scope["path"].removesuffix("/")) if scope["method"] == "POST" else None
+        await (endpoint or self._django)(scope, receive, send)

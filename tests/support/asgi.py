@@ -10,6 +10,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -24,8 +25,8 @@ class AsgiServer:
     """The application, its loop and the thread of both."""
 
     def __init__(self, application: Application) -> None:
-        self._application = application
-        self._loop = asyncio.new_event_loop()
+        self.application = application
+        self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="asgi", daemon=True)
 
     def __enter__(self) -> Self:
@@ -36,36 +37,41 @@ class AsgiServer:
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
         try:
-            asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result(10)
+            asyncio.run_coroutine_threadsafe(self._cancel_all(), self.loop).result(10)
         except TimeoutError:
-            left = [f"{task.get_name()}: {task.get_stack()}" for task in asyncio.all_tasks(self._loop)]
+            left = [f"{task.get_name()}: {task.get_stack()}" for task in asyncio.all_tasks(self.loop)]
             raise AssertionError(
                 "these tasks do not end when they are cancelled:\n" + "\n".join(left)
             ) from None
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(10)
-        self._loop.close()
+        self.loop.close()
 
     def open(self, scope: Json, body: Sequence[bytes]) -> "AsgiExchange":
         """Begin a request whose body comes in these pieces."""
-        exchange = AsgiExchange(self._loop, body)
-        future = asyncio.run_coroutine_threadsafe(self._call(scope, exchange), self._loop)
-        future.add_done_callback(exchange.returned)
+        exchange = AsgiExchange(self.loop, body)
+        call = self.application(scope, exchange.receive, exchange.send)
+        self.run(call).add_done_callback(exchange.returned)
         return exchange
 
-    async def _call(self, scope: Json, exchange: "AsgiExchange") -> None:
-        await self._application(scope, exchange.receive, exchange.send)
+    def run(self, call: Awaitable[None]) -> "Future[None]":
+        """Await a call of the application on its loop."""
+        return asyncio.run_coroutine_threadsafe(_awaited(call), self.loop)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
 
     async def _cancel_all(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await self._loop.shutdown_default_executor()
+        await self.loop.shutdown_default_executor()
+
+
+async def _awaited(call: Awaitable[None]) -> None:
+    await call
 
 
 class AsgiExchange(Exchange):

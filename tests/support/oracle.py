@@ -43,3 +43,8 @@ def event_faults(event: Json) -> Iterator[str]:
 def assert_response(resource: Any) -> None:
     """The response resource fits its schema; pydantic's ValidationError otherwise."""
     openresponses_types.ResponseResource.model_validate(resource)
+
+
+def assert_envelope(message: Any) -> None:
+    """The message fits the schema of an error on a WebSocket; pydantic's ValidationError otherwise."""
+    openresponses_types.WebSocketErrorEvent.model_validate(message)

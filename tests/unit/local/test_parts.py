@@ -11,10 +11,9 @@ def parts(folder: Path, **environment: str) -> Parts:
 
 
 def test_who_stops_a_run_does_not_wait_for_long_responses(tmp_path: Path) -> None:
-    worker = parts(tmp_path).worker()
-    assert worker.env["ANTIPHON_DRAIN_SECONDS"] == "3"
-    assert worker.grace == 10
-    assert parts(tmp_path).web("127.0.0.1", 8000).grace == 5
+    for program in (parts(tmp_path).worker(), parts(tmp_path).web("127.0.0.1", 8000)):
+        assert program.env["ANTIPHON_DRAIN_SECONDS"] == "3"
+        assert program.grace == 10
 
 
 def test_the_users_own_settings_win(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""One WebSocket of daphne's, with bounds on a client that does not read, and handshakes refused as HTTP.
+
+daphne by itself never waits for a client and never looks at what is unsent, takes any traffic for the answer to a ping,
+refuses each handshake with 403, and cannot send the close codes that RFC 6455 has for a server.
+"""
+
+import time
+from http import HTTPStatus
+from typing import Any, Final
+
+import structlog
+from daphne.ws_protocol import WebSocketProtocol
+from django.conf import settings
+
+log = structlog.get_logger(__name__)
+
+_TEXT: Final = 1
+_NORMAL: Final = 1000
+
+
+class Socket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
+    """One connection. It is dropped when its client leaves bytes unread for too long, or too many of them."""
+
+    autoPingPending: bytes | None
+    _refusal: Any = None
+    _written = 0
+    _taken = 0
+    _taken_at = 0.0
+    _pinged_at = 0.0
+    _received_at = 0.0
+
+    # ---- from the application
+
+    def handle_reply(self, message: Any) -> None:
+        """Do what the application says."""
+        match message["type"]:
+            case "websocket.http.response.start":
+                self._refusal = message
+            case "websocket.http.response.body":
+                self._refuse(message.get("body", b""))
+            case "websocket.accept":
+                self._accept(message)
+            case "websocket.send" if message.get("text") is not None:
+                self._send_text(message["text"].encode())
+            case "websocket.close" if self.state != self.STATE_CONNECTING:
+                # Not by `sendClose`, which keeps most codes from applications.
+                self.sendCloseFrame(code=message.get("code", _NORMAL), isReply=False)
+            case _:
+                super().handle_reply(message)
+
+    def _accept(self, message: Any) -> None:
+        headers = {name.decode(): value.decode("latin-1") for name, value in message.get("headers") or ()}
+        self._taken_at = self._pinged_at = time.monotonic()
+        self.handshake_deferred.callback((message.get("subprotocol"), headers))
+        del self.handshake_deferred
+
+    def _refuse(self, body: bytes) -> None:
+        status = self._refusal["status"]
+        lines = [
+            b"HTTP/1.1 %d %b" % (status, HTTPStatus(status).phrase.encode()),
+            *(b"%b: %b" % header for header in self._refusal["headers"]),
+            b"content-length: %d" % len(body),
+            b"connection: close",
+        ]
+        del self.handshake_deferred
+        self.sendData(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+        self.wasNotCleanReason = "the handshake was refused"
+        self.dropConnection(abort=False)
+
+    def _send_text(self, payload: bytes) -> None:
+        if self.state != self.STATE_OPEN:
+            return  # it is being closed; the application hears of it
+        if self._unsent() > settings.UNSENT_BYTES:
+            self._drop("too much is unsent")
+            return
+        self._written += len(payload)
+        # Not by `sendMessage`, which bounds what is sent as what is received.
+        self.sendFrame(opcode=_TEXT, payload=payload)
+
+    # ---- a client that does not read
+
+    def check_timeouts(self) -> None:
+        """Look after the connection, every two seconds."""
+        if self.state != self.STATE_OPEN:
+            super().check_timeouts()
+            return
+        now = time.monotonic()
+        if self._is_stuck(now):
+            self._drop("nothing is read")
+        elif self.autoPingPending is None and now - self._pinged_at > self.server.ping_interval:
+            self._pinged_at = now
+            self._sendAutoPing()
+
+    def dataReceived(self, data: bytes) -> None:
+        """Bytes have come."""
+        self._received_at = time.monotonic()
+        super().dataReceived(data)
+
+    def onAutoPingTimeout(self) -> None:
+        """No pong has come: the client is gone, unless it is in the middle of a frame, which no pong can interrupt."""
+        self.autoPingTimeoutCall = self.autoPingPending = None
+        silence = time.monotonic() - self._received_at
+        if self.current_frame is None or silence > self.server.ping_timeout:
+            self._drop("no answer to a ping")
+
+    def _is_stuck(self, now: float) -> bool:
+        """Whether something is unsent, and none of it was taken for `STUCK_SECONDS`."""
+        unsent = self._unsent()
+        taken = self._written - unsent
+        if unsent == 0 or taken > self._taken:
+            self._taken, self._taken_at = taken, now
+        return now - self._taken_at > settings.STUCK_SECONDS
+
+    def _unsent(self) -> int:
+        """The bytes that Twisted's transport holds for a client whose socket takes no more."""
+        transport = self.transport
+        unsent: int = len(transport.dataBuffer) - transport.offset + transport._tempDataLen
+        return unsent
+
+    def _drop(self, reason: str) -> None:
+        log.warning("a client was dropped", reason=reason, unsent=self._unsent())
+        self.wasClean, self.wasNotCleanReason = False, reason
+        self.dropConnection(abort=True)
