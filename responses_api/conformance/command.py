@@ -38,6 +38,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the server was started with this limit for a WebSocket connection",
     )
     parser.add_argument(
+        "--context-window",
+        type=_count,
+        metavar="TOKENS",
+        help="how many tokens the model takes, for truncation",
+    )
+    parser.add_argument(
         "--only", action="append", default=[], metavar="RULE", help="a rule or a topic; repeatable"
     )
     parser.add_argument("--strict", action="store_true", help="let every failure count, extensions too")
@@ -71,6 +77,7 @@ def main(options: Namespace, write: Callable[[str], object], complain: Callable[
         model=options.model,
         other_key=options.other_key,
         websocket_limit=options.websocket_limit,
+        context_window=options.context_window,
         timeout=options.timeout,
     )
     unreachable = asyncio.run(_unreachable(target))

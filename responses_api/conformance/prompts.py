@@ -6,6 +6,7 @@ from responses_api.protocol.plain import Json
 
 HELLO: Final = "Say hello in one short sentence."
 COUNT: Final = "Count from 1 to 200, separated by spaces. Write nothing else."
+SLOW_COUNT: Final = "Count slowly from 1 to 200, separated by spaces. Write nothing else."
 RECALL: Final = (
     "What is the code word? Answer with the code word only, or with 'unknown' if nobody told you one."
 )

@@ -25,6 +25,7 @@ class Target:
     model: str
     other_key: str | None = None
     websocket_limit: float | None = None
+    context_window: int | None = None
     timeout: float = 60.0
 
 

@@ -133,6 +133,17 @@ async def text(server: Server) -> None:
 
 
 @rule(
+    "resource.service-tier",
+    "A service_tier is accepted, and the response tells a tier.",
+    section="service_tier",
+)
+async def service_tier(server: Server) -> None:
+    for tier in ("auto", "default"):
+        told = (await server.create(input=HELLO, service_tier=tier)).get("service_tier")
+        require(isinstance(told, str) and bool(told), f"the service_tier is told as {told!r}")
+
+
+@rule(
     "resource.times",
     "created_at and completed_at are times in seconds, in their order.",
     section="ResponseResource",
