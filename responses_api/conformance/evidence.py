@@ -6,7 +6,7 @@ from typing import Final
 from responses_api.conformance.outcomes import NotApplicable, NotShown
 from responses_api.conformance.prompts import HELLO, WEATHER, WEATHER_QUESTION, message
 from responses_api.conformance.server import Server, answered
-from responses_api.conformance.told import Told
+from responses_api.conformance.told import Told, read_told
 from responses_api.conformance.wire import Answer
 from responses_api.protocol.plain import Json
 
@@ -48,13 +48,33 @@ async def call_stream(server: Server) -> Told:
     return told
 
 
-async def both_streams(server: Server) -> list[Told]:
-    """The streamed text, and the streamed call where the model makes one; the text is the latest answer."""
-    try:
-        found = [await call_stream(server)]
-    except NotShown:
-        found = []
-    return [*found, await text_stream(server)]
+async def thought_stream(server: Server) -> Told:
+    """A streamed answer with reasoning. Raises `NotShown` where the model does not reason, or not openly."""
+
+    async def fetch(own: Server) -> Told:
+        answer = await own.ask(input=HELLO, reasoning={"effort": "low"}, stream=True)
+        if answer.status == 400:
+            raise NotShown("the model takes no reasoning settings")
+        told = read_told(answer)
+        if not any(item.get("type") == "reasoning" for item in (told.stream.final or {}).get("output", ())):
+            raise NotShown("the model did not reason")
+        return told
+
+    told = await server.once("thought stream", fetch)
+    server.see(told.answer)
+    return told
+
+
+async def all_streams(server: Server) -> list[Told]:
+    """Streams of each kind that the model shows: reasoning, a call, and text, which is the latest answer."""
+    found: list[Told] = []
+    for kind in (thought_stream, call_stream, text_stream):
+        try:
+            found.append(await kind(server))
+        except NotShown:
+            if kind is text_stream:
+                raise
+    return found
 
 
 async def json_answer(server: Server) -> Answer:
@@ -126,7 +146,7 @@ async def refusals(server: Server) -> dict[str, Refusal]:
                 await own.ask(input=HELLO, model="conformance-no-such-model"), (400, 404), "invalid_request"
             ),
             "unknown-previous": Refusal(
-                await own.ask(input=HELLO, previous_response_id="resp_" + "0" * 44),
+                await own.ask(input=HELLO, previous_response_id="resp_" + "f" * 44),
                 (400, 404),
                 "invalid_request",
             ),

@@ -5,6 +5,7 @@ from typing import Final
 from responses_api.protocol.plain import Json
 
 HELLO: Final = "Say hello in one short sentence."
+GOODBYE: Final = "Say goodbye in one short sentence."
 COUNT: Final = "Count from 1 to 200, separated by spaces. Write nothing else."
 SLOW_COUNT: Final = "Count slowly from 1 to 200, separated by spaces. Write nothing else."
 RECALL: Final = (

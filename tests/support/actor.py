@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any
 
-from tests.support.chat import Json, ToolCall, chat_calls, chat_json, chat_stream
+from tests.support.chat import Json, ToolCall, chat_calls, chat_json, chat_stream, chunk, frame
 
 _TOLD = re.compile(r"The code word is (\w+)")
 _ASKED = "What is the code word?"
@@ -69,7 +69,7 @@ def _call(body: Json, name: str) -> bytes:
     # One id per round: an upstream never repeats a call id within a conversation.
     call = ToolCall(name, arguments, call_id=f"call_{len(body['messages'])}")
     if body.get("stream"):
-        return chat_calls(call, usage=_usage(body, len(body["messages"]), 8))
+        return _thought(body) + chat_calls(call, usage=_usage(body, len(body["messages"]), 8))
     return chat_json(calls=[call], usage=(len(body["messages"]), 8))
 
 
@@ -100,8 +100,15 @@ def _text(body: Json, text: str, taken: int) -> bytes:
     if isinstance(limit, int) and limit < len(words):
         words, finish = words[:limit], "length"
     if body.get("stream"):
-        return chat_stream(*words, usage=_usage(body, taken, len(words)), finish=finish)
+        return _thought(body) + chat_stream(*words, usage=_usage(body, taken, len(words)), finish=finish)
     return chat_json("".join(words), usage=(taken, len(words)), finish=finish)
+
+
+def _thought(body: Json) -> bytes:
+    """What a model that is told to reason says before its answer, the first frames of a stream."""
+    if body.get("reasoning_effort") in (None, "none"):
+        return b""
+    return b"".join(frame(chunk({"reasoning_content": text})) for text in ("Let me ", "think."))
 
 
 def _usage(body: Json, taken: int, made: int) -> tuple[int, int] | None:

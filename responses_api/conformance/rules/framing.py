@@ -1,13 +1,13 @@
 """How a stream is framed on HTTP (S1)."""
 
-from responses_api.conformance.evidence import both_streams, text_stream
+from responses_api.conformance.evidence import all_streams, text_stream
 from responses_api.conformance.outcomes import Broken, NotApplicable, require
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server
 
 
 async def _require_none(server: Server, aspect: str) -> None:
-    for told in await both_streams(server):
+    for told in await all_streams(server):
         for violation in told.violations("S1", aspect):
             raise Broken(violation.message)
 
@@ -46,7 +46,7 @@ async def json(server: Server) -> None:
     demand="extension",
 )
 async def whole_writes(server: Server) -> None:
-    for told in await both_streams(server):
+    for told in await all_streams(server):
         if told.answer.writes is None:
             raise NotApplicable("the answer has no HTTP chunks that would show the writes")
         for write in told.answer.writes:

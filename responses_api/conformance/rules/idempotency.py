@@ -3,8 +3,8 @@
 import secrets
 
 from responses_api.conformance.expect import found, refused
-from responses_api.conformance.outcomes import Broken, require
-from responses_api.conformance.prompts import HELLO
+from responses_api.conformance.outcomes import require
+from responses_api.conformance.prompts import GOODBYE, HELLO
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server
 
@@ -42,8 +42,6 @@ async def stream(server: Server) -> None:
         "a stream that was asked for again is a second response",
     )
     require(first.events == second.events, "the events of the second stream differ from the first's")
-    for violation in second.violations("S1"):
-        raise Broken(violation.message)
 
 
 @rule(
@@ -55,7 +53,7 @@ async def stream(server: Server) -> None:
 async def other_body(server: Server) -> None:
     headers = _key()
     found(await server.ask(input=HELLO, headers=headers))
-    refused(await server.ask(input="Say goodbye in one short sentence.", headers=headers), 409, 422)
+    refused(await server.ask(input=GOODBYE, headers=headers), 409, 422)
 
 
 @rule(

@@ -1,8 +1,8 @@
 """What the events of a stream tell, and in which order (S2 to S9)."""
 
-from responses_api.conformance.evidence import both_streams, call_stream, stored_response, text_stream
+from responses_api.conformance.evidence import all_streams, call_stream, stored_response, text_stream
 from responses_api.conformance.outcomes import Broken, NotShown, require
-from responses_api.conformance.prompts import COUNT, HELLO
+from responses_api.conformance.prompts import COUNT, GOODBYE, HELLO
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server
 from responses_api.conformance.stream import compare_with_get
@@ -10,7 +10,7 @@ from responses_api.protocol import event_types as t
 
 
 async def _require_none(server: Server, name: str, aspect: str | None = None) -> None:
-    for told in await both_streams(server):
+    for told in await all_streams(server):
         for violation in told.violations(name, aspect):
             server.see(told.answer)
             raise Broken(violation.message)
@@ -159,7 +159,7 @@ async def obfuscation(server: Server) -> None:
 )
 async def get_equal(server: Server) -> None:
     await stored_response(server)
-    for told in await both_streams(server):
+    for told in await all_streams(server):
         got = (await server.get(f"/responses/{told.final.get('id')}")).json()
         for violation in compare_with_get(told.final, got):
             raise Broken(violation.message)
@@ -183,7 +183,7 @@ async def get_at_once(server: Server) -> None:
             statuses.append(answer.json().get("status") if answer.status == 200 else answer.status)
         return True
 
-    await server.send("POST", "/responses", server.body({"input": HELLO, "stream": True}), on_write=look)
+    await server.send("POST", "/responses", server.body({"input": GOODBYE, "stream": True}), on_write=look)
     if not statuses:
         raise NotShown("the answer was not completed")
     require(statuses == ["completed"], f"GET answers {statuses[0]} after response.completed")

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from responses_api.conformance.evidence import completed, plain_response
-from responses_api.conformance.outcomes import Broken, NotShown, require
+from responses_api.conformance.outcomes import NotShown, require
 from responses_api.conformance.prompts import HELLO, message
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server, answered, offered
@@ -232,6 +232,3 @@ async def two_at_once(server: Server) -> None:
     told = await asyncio.gather(*(server.stream(input=HELLO) for _ in range(2)))
     ids = {one.final.get("id") for one in told}
     require(len(ids) == 2, "two streams at once told of one response")
-    for one in told:
-        for violation in one.violations("S3"):
-            raise Broken(violation.message)
