@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -122,6 +124,21 @@ class Service:
             self.wait_ready()
         return crashed
 
+    @contextmanager
+    def another_web(self, **settings: str) -> Iterator[str]:
+        """One more web process with settings of its own; gives its base URL."""
+        port = free_port()
+        folder = self.folder / f"web-{port}"
+        parts = Parts(Environment(root=ROOT, var=folder, given={**self.env, **settings}))
+        parts.logs.mkdir(parents=True)
+        web, root = Process(parts.web("127.0.0.1", port)), f"http://127.0.0.1:{port}"
+        web.start()
+        try:
+            wait_until(lambda: _answers(Client(root)), timeout=READY_SECONDS, what=f"{root}/readyz")
+            yield f"{root}/v1"
+        finally:
+            web.stop()
+
     # ---- what operators do
 
     def manage(self, *arguments: str) -> str:
@@ -182,7 +199,11 @@ class Service:
         for process in self.processes:
             if not process.running:
                 raise ChildProcessError(f"{process.name} has ended")
-        try:
-            return self.root.get("/readyz").status == 200
-        except OSError:
-            return False
+        return _answers(self.root)
+
+
+def _answers(root: Client) -> bool:
+    try:
+        return root.get("/readyz").status == 200
+    except OSError:
+        return False
