@@ -26,29 +26,33 @@ _MAX_CACHED: Final = 10_000
 
 
 KeyDialect = Literal["auto", "open", "openai"]
+UnservedTools = Literal["auto", "refuse", "leave_out"]
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who calls: the tenant and the key, and the dialect that the key is for. `is_authenticated` is what Django REST
+    """Who calls: the tenant and the key, and what the key says of its clients. `is_authenticated` is what Django REST
     framework asks for.
     """
 
     tenant_id: uuid.UUID
     key_id: uuid.UUID
     dialect: KeyDialect = "auto"
+    unserved_tools: UnservedTools = "auto"
     is_authenticated: bool = True
 
 
 _cache: dict[bytes, tuple[float, Principal | None]] = {}
 
 
-def issue_key(tenant: Tenant, *, name: str, dialect: str = "auto") -> str:
+def issue_key(tenant: Tenant, *, name: str, dialect: str = "auto", unserved_tools: str = "auto") -> str:
     """Make a key for `tenant` and return its text, which cannot be had again."""
-    return new_key(tenant, name=name, dialect=dialect)[1]
+    return new_key(tenant, name=name, dialect=dialect, unserved_tools=unserved_tools)[1]
 
 
-def new_key(tenant: Tenant, *, name: str, dialect: str = "auto") -> tuple[ApiKey, str]:
+def new_key(
+    tenant: Tenant, *, name: str, dialect: str = "auto", unserved_tools: str = "auto"
+) -> tuple[ApiKey, str]:
     """As `issue_key`: the stored key and its text."""
     text = PREFIX + secrets.token_urlsafe(32)
     with tenant_scope(tenant.id):
@@ -56,6 +60,7 @@ def new_key(tenant: Tenant, *, name: str, dialect: str = "auto") -> tuple[ApiKey
             tenant=tenant,
             name=name,
             dialect=dialect,
+            unserved_tools=unserved_tools,
             digest=_digest(text),
             prefix=text[:7],
             last_four=text[-4:],
@@ -95,7 +100,7 @@ def find_principal(text: str) -> Principal | None:
     with operator_scope():
         row = (
             ApiKey.objects.filter(digest=digest, revoked_at=None, tenant__is_active=True)
-            .values_list("tenant_id", "id", "dialect")
+            .values_list("tenant_id", "id", "dialect", "unserved_tools")
             .first()
         )
     principal = Principal(*row) if row else None

@@ -12,6 +12,7 @@ import structlog
 
 from responses_api.eventlog.message import Kind, Message
 from responses_api.http.body import ClientGone, is_large, parse_json, read_body
+from responses_api.protocol.clients import leaves_out_tools
 from responses_api.protocol.dialects import dialect_of
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Purpose
@@ -71,7 +72,10 @@ class CreateEndpoint:
         principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
         structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
         body = await read_body(exchange.headers, receive)
-        request = await off_loop_if(is_large(exchange.headers, body), self._parse, exchange.headers, body)
+        leave_out = leaves_out_tools(exchange.headers, principal.unserved_tools)
+        request = await off_loop_if(
+            is_large(exchange.headers, body), self._parse, exchange.headers, body, leave_out
+        )
         started = await create(
             principal=principal,
             request=request,
@@ -86,8 +90,8 @@ class CreateEndpoint:
         finally:
             await started.listener.close()
 
-    def _parse(self, headers: Mapping[bytes, bytes], body: bytes) -> CreateRequest:
-        return self._read_request(parse_json(headers, body))
+    def _parse(self, headers: Mapping[bytes, bytes], body: bytes, leave_out_tools: bool) -> CreateRequest:
+        return self._read_request(parse_json(headers, body), leave_out_tools=leave_out_tools)
 
 
 async def _until_gone(exchange: "_Exchange", relay: Coroutine[Any, Any, None], receive: Any) -> None:

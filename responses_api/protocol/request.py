@@ -14,7 +14,7 @@ from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.items import Item
 from responses_api.protocol.plain import Json
 from responses_api.protocol.text_format import TextConfig
-from responses_api.protocol.tools import Tool, ToolChoice, check_tool_choice
+from responses_api.protocol.tools import Tool, ToolChoice, check_tool_choice, served_tools
 from responses_api.protocol.validation import (
     LIST,
     STRING,
@@ -165,16 +165,19 @@ class CreateRequest:
 _FIELDS = tuple(field.name for field in fields(CreateRequest))
 
 
-def parse_create(body: Any, *, may_be_empty: bool = False) -> CreateRequest:
+def parse_create(body: Any, *, may_be_empty: bool = False, leave_out_tools: bool = False) -> CreateRequest:
     """Validate the decoded body of a create request.
 
     `may_be_empty`: whether it may have no input although it continues nothing, as one that generates nothing may.
+    `leave_out_tools`: whether tools of other types than are served are left out, rather than refused.
     Raises ProtocolError 400 with `param` as a path, such as `input[2].content[0].image_url`.
     Specification: `CreateResponseBody`.
     """
     if not isinstance(body, dict):
         raise invalid_request("The request body must be a JSON object.", code="invalid_type")
     refuse_uncarriable(body)
+    if leave_out_tools:
+        body = {**body, "tools": served_tools(body.get("tools"))}
     try:
         plain = _BODY.validate_python(body, strict=True)
     except ValidationError as failure:
@@ -186,7 +189,7 @@ def parse_create(body: Any, *, may_be_empty: bool = False) -> CreateRequest:
     return request
 
 
-def parse_count(body: Any) -> CreateRequest:
+def parse_count(body: Any, *, leave_out_tools: bool = False) -> CreateRequest:
     """Validate the decoded body of a request to count its input's tokens: the fields of a create request that a model
     reads. Others are ignored; nothing is stored.
 
@@ -194,7 +197,7 @@ def parse_count(body: Any) -> CreateRequest:
     """
     if isinstance(body, dict):
         body = {name: body[name] for name in _COUNTED if name in body} | {"store": False}
-    return parse_create(body)
+    return parse_create(body, leave_out_tools=leave_out_tools)
 
 
 def _no_input() -> ProtocolError:

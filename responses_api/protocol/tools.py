@@ -116,6 +116,18 @@ ToolChoice = Annotated[
 """How the model may choose among the tools."""
 
 
+def served_tools(tools: Any) -> Any:
+    """The list without the tools of other types than are served; what is no list of objects stays as it is."""
+    if not isinstance(tools, list):
+        return tools
+    return [tool for tool in tools if _kind(tool) in (None, "function")]
+
+
+def _kind(tool: Any) -> str | None:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
 def check_tool_choice(choice: str | Json, tools: list[Json]) -> None:
     """Refuse a choice that the request's own tools cannot satisfy. Raises ProtocolError 400."""
     if isinstance(choice, str):

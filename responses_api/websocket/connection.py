@@ -14,6 +14,7 @@ import structlog
 from django.conf import settings
 
 from responses_api.eventlog.message import Kind, Message
+from responses_api.protocol.clients import leaves_out_tools
 from responses_api.protocol.dialects import dialect_of
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
@@ -27,6 +28,7 @@ from responses_api.services.warm import warm
 from responses_api.websocket.memory import Memory
 from responses_api.websocket.messages import Turn, continued_by, envelope, read_message, turn_of
 from responses_api.websocket.waiting import MessageQueue, Waiting
+from tenants.keys import Principal
 
 log = structlog.get_logger(__name__)
 
@@ -127,8 +129,10 @@ class Connection:
                 raise waiting
             message = await off_loop_if(len(waiting) > LARGE_BYTES, read_message, waiting)
             continued = continued_by(message)
-            turn = await off_loop_if(len(waiting) > LARGE_BYTES, turn_of, message)
-            final = await self._answer(turn)
+            principal = await authenticate(self._client.authorization)
+            leave_out = leaves_out_tools(self._client.headers, principal.unserved_tools)
+            turn = await off_loop_if(len(waiting) > LARGE_BYTES, turn_of, message, leave_out)
+            final = await self._answer(principal, turn)
             if final["status"] == "failed":
                 self._memory.evict(continued)
         except ProtocolError as error:
@@ -145,9 +149,8 @@ class Connection:
         if error.status == 401:
             self.end(Ending(error, _REVOKED))
 
-    async def _answer(self, turn: Turn) -> Json:
+    async def _answer(self, principal: Principal, turn: Turn) -> Json:
         """Run one turn and return the response's final snapshot. Raises `ProtocolError` where it never began."""
-        principal = await authenticate(self._client.authorization)
         prepared = await prepare(
             principal=principal,
             request=turn.request,

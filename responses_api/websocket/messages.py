@@ -50,8 +50,8 @@ def continued_by(message: Json) -> str | None:
     return named if isinstance(named, str) else None
 
 
-def turn_of(message: Json) -> Turn:
-    """What a message asks for. Raises `ProtocolError` 400 naming the field."""
+def turn_of(message: Json, leave_out_tools: bool) -> Turn:
+    """What a message asks for (`leave_out_tools`: see `parse_create`). Raises `ProtocolError` 400 naming the field."""
     if message.get("stream_id") is not None:
         raise _unsupported(
             "'stream_id' is not offered by this server: a connection has one response at a time; open another one.",
@@ -59,7 +59,9 @@ def turn_of(message: Json) -> Turn:
         )
     generates = _flag(message, "generate") is not False
     body = {name: value for name, value in message.items() if name not in _OF_HTTP}
-    request = parse_create({**body, "stream": True}, may_be_empty=not generates)
+    request = parse_create(
+        {**body, "stream": True}, may_be_empty=not generates, leave_out_tools=leave_out_tools
+    )
     if request.background:
         raise _unsupported(
             "'background' is not offered over WebSocket; leave it out, or send the request over HTTP.",

@@ -49,8 +49,8 @@ class ApiKeyAdmin(OperatorAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """What a key is issued with, or what is known of one."""
         if obj is None:
-            return ("name", "tenant", "dialect")
-        return ("name", "tenant", "shown_key", "dialect", "created", "state")
+            return ("name", "tenant", "dialect", "unserved_tools")
+        return ("name", "tenant", "shown_key", "dialect", "unserved_tools", "created", "state")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """A key that exists is only looked at."""
@@ -77,7 +77,9 @@ class ApiKeyAdmin(OperatorAdmin):
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         """Issue the key; `obj` becomes the row that was made."""
-        made, text = new_key(obj.tenant, name=obj.name, dialect=obj.dialect)
+        made, text = new_key(
+            obj.tenant, name=obj.name, dialect=obj.dialect, unserved_tools=obj.unserved_tools
+        )
         obj.pk = made.pk
         obj.refresh_from_db()
         setattr(request, _ISSUED, text)

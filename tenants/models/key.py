@@ -15,6 +15,11 @@ DIALECTS: Final = (
     ("open", "the Open Responses specification's"),
     ("openai", "OpenAI's"),
 )
+UNSERVED_TOOLS: Final = (
+    ("auto", "refused, except from clients that send them with every request"),
+    ("refuse", "refused"),
+    ("leave_out", "left out"),
+)
 
 
 class ApiKey(models.Model):
@@ -32,6 +37,14 @@ class ApiKey(models.Model):
         default="auto",
         db_default="auto",
         help_text="Whose names the events of raw reasoning have for clients that use this key.",
+    )
+    unserved_tools = models.CharField(
+        "tools that are not served",
+        max_length=16,
+        choices=UNSERVED_TOOLS,
+        default="auto",
+        db_default="auto",
+        help_text="What becomes of tools that this server does not serve; a response tells the tools that it had.",
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)

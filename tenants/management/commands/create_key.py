@@ -1,4 +1,4 @@
-"""`manage.py create_key TENANT [--name N] [--dialect D] [--json]`: another key for a tenant that there is."""
+"""`manage.py create_key TENANT [--name N] [--dialect D] [--unserved-tools T] [--json]`: another key for a tenant."""
 
 import json
 from argparse import ArgumentParser
@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from tenants.keys import issue_key
 from tenants.models import Tenant
-from tenants.models.key import DIALECTS
+from tenants.models.key import DIALECTS, UNSERVED_TOOLS
 
 
 class Command(BaseCommand):
@@ -17,7 +17,7 @@ class Command(BaseCommand):
     help = "Print a new API key for an existing tenant. The key is shown this once; only its hash is kept."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare TENANT, --name, --dialect and --json."""
+        """Declare TENANT, --name, --dialect, --unserved-tools and --json."""
         parser.add_argument("tenant", help="the tenant's name")
         parser.add_argument("--name", default="another key", help="a name to recognise the key by")
         parser.add_argument(
@@ -26,6 +26,13 @@ class Command(BaseCommand):
             default="auto",
             help="whose names the events of raw reasoning have: the specification's (open), OpenAI's (openai), or "
             "those that the client's headers tell (auto, the default)",
+        )
+        parser.add_argument(
+            "--unserved-tools",
+            choices=[choice for choice, _ in UNSERVED_TOOLS],
+            default="auto",
+            help="what becomes of tools that this server does not serve: refuse the request, leave them out, or refuse "
+            "it except from clients that send them with every request (auto, the default)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
@@ -38,7 +45,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no tenant named {tenant!r}; `create_tenant` makes one.")
         if not owner.is_active:
             raise CommandError(f"The tenant {tenant!r} is switched off; no key of it would work.")
-        key = issue_key(owner, name=name, dialect=dialect)
+        key = issue_key(owner, name=name, dialect=dialect, unserved_tools=options["unserved_tools"])
         if options["json"]:
             self.stdout.write(json.dumps({"tenant": str(owner.id), "name": owner.name, "key": key}))
         else:

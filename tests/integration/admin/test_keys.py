@@ -22,7 +22,7 @@ KEYS = "/admin/tenants/apikey/"
 
 
 def issue(operator: Client, tenant: Tenant, dialect: str = "auto") -> str:
-    form = {"name": "laptop", "tenant": str(tenant.id), "dialect": dialect}
+    form = {"name": "laptop", "tenant": str(tenant.id), "dialect": dialect, "unserved_tools": "leave_out"}
     answered = operator.post(f"{KEYS}add/", form)
     assert answered.status_code == 200
     assert "no-store" in answered.headers["Cache-Control"]
@@ -138,9 +138,11 @@ def test_a_key_shows_whether_it_works(operator: Client, friend: Tenant) -> None:
     assert "revoked 20" in operator.get(KEYS).content.decode()
 
 
-def test_a_key_is_issued_for_the_dialect_that_was_chosen(operator: Client, friend: Tenant) -> None:
+def test_a_key_is_issued_with_what_was_chosen(operator: Client, friend: Tenant) -> None:
     principal = find_principal(issue(operator, friend, "openai"))
     assert principal is not None
-    assert principal.dialect == "openai"
-    answered = operator.post(f"{KEYS}add/", {"name": "x", "tenant": str(friend.id), "dialect": "klingon"})
+    assert (principal.dialect, principal.unserved_tools) == ("openai", "leave_out")
+    answered = operator.post(
+        f"{KEYS}add/", {"name": "x", "tenant": str(friend.id), "dialect": "klingon", "unserved_tools": "auto"}
+    )
     assert "klingon is not one of the available choices" in answered.content.decode()

@@ -60,8 +60,16 @@ def test_a_key_name_that_is_too_long_is_refused_with_a_sentence(stranger_tenant:
     assert count_keys() == before
 
 
-@pytest.mark.parametrize(("options", "dialect"), [((), "auto"), (("--dialect", "openai"), "openai")])
-def test_a_key_says_its_dialect(options: tuple[str, ...], dialect: str, stranger_tenant: Tenant) -> None:
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), ("auto", "auto")),
+        (("--dialect", "openai", "--unserved-tools", "leave_out"), ("openai", "leave_out")),
+    ],
+)
+def test_a_key_says_what_its_clients_need(
+    options: tuple[str, ...], expected: tuple[str, str], stranger_tenant: Tenant
+) -> None:
     principal = find_principal(create_key("stranger", *options).split()[-1])
     assert principal is not None
-    assert principal.dialect == dialect
+    assert (principal.dialect, principal.unserved_tools) == expected

@@ -290,7 +290,8 @@ FAR_FILE = {"type": "input_file", "file_url": "https://pics.test/a.pdf"}
         ([user(TEXT, {"type": "input_file", "file_data": ""})], "input[0].content[1].file_data"),
         ([call("c_a"), output("c_a", [TEXT, IMAGE])], "input[1].output[1]"),
         ([call("c_a"), output("c_a", [VIDEO])], "input[1].output[0]"),
-        ([{"role": "user", "content": "a"}, {"type": "acme:note", "text": "x"}], "input[1].type"),
+        ([{"type": "acme:note", "text": "x"}], "input"),
+        ([{"type": "reasoning", "summary": []}], "input"),
         ([{"type": "compaction", "encrypted_content": "abc"}], "input[0].type"),
     ],
 )
@@ -298,6 +299,12 @@ def test_content_without_a_counterpart_is_refused_with_its_path(items: list[Json
     with pytest.raises(ProtocolError) as refused:
         body(input=items)
     assert (refused.value.status, refused.value.type, refused.value.param) == (400, "invalid_request", param)
+
+
+def test_items_of_a_vendor_have_no_place_in_this_format_and_disturb_nothing() -> None:
+    note = {"type": "acme:note", "text": "x"}
+    told = messages(note, user(TEXT), call("c_a"), note, output("c_a", "1"), note)
+    assert told == messages(user(TEXT), call("c_a"), output("c_a", "1"))
 
 
 def test_what_lies_in_the_history_is_refused_by_the_input_as_a_whole() -> None:

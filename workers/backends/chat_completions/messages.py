@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
+from responses_api.protocol.validation import is_vendor_type
 from responses_api.protocol.wording import quoted
 from workers.backends.chat_completions.reasoning import give_back
 
@@ -21,9 +22,10 @@ def build_messages(
 ) -> list[Json]:
     """The messages of canonical items, oldest first; `context[new_from:]` is the request's own input.
 
+    Items of a vendor's type (`acme:thing`) belong to the conversation and not to this format: they are left out.
     With `with_state` an assistant's message gets back what the server told with its reasoning.
 
-    Raises `ProtocolError` 400 for content that the format cannot carry.
+    Raises `ProtocolError` 400 for content that the format cannot carry, and where nothing is left to say.
     """
     conversation = _Conversation()
     if instructions:
@@ -42,9 +44,15 @@ def build_messages(
         elif kind == "reasoning":
             if with_state:
                 conversation.think(item.value.get("state") or ())
-        else:
+        elif not is_vendor_type(kind):
             raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
     conversation.end_turn()
+    if not conversation.messages:
+        raise invalid_request(
+            "The input has nothing that this model's backend can be told.",
+            param="input",
+            code="unsupported_value",
+        )
     return conversation.messages
 
 
