@@ -5,8 +5,8 @@ the response is cancelled wherever it runs.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final, Protocol
 
 import structlog
 
@@ -34,7 +34,13 @@ _SSE: Final = (
     (b"x-accel-buffering", b"no"),
 )
 _LAST_BYTES_SECONDS: Final = 0.2
-_PARSERS: Final[dict[Purpose, Callable[[Any], CreateRequest]]] = {
+
+
+class _Parser(Protocol):
+    def __call__(self, body: Any, *, leave_out_tools: bool) -> CreateRequest: ...
+
+
+_PARSERS: Final[dict[Purpose, _Parser]] = {
     "respond": parse_create,
     "count_tokens": parse_count,
 }
