@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
+    "drf_spectacular_sidecar",  # the files of the viewer at /docs
     "channels",
     "config.apps.ConfigConfig",
     "tenants",

@@ -11,7 +11,7 @@ from responses_api.services.watch import start_watching
 
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
-_ENDPOINTS: Final[dict[str, Asgi]] = {
+ENDPOINTS: Final[dict[str, Asgi]] = {
     "/v1/responses": CreateEndpoint(),
     "/v1/responses/input_tokens": CreateEndpoint("count_tokens"),
 }
@@ -28,5 +28,5 @@ class HttpRouter:
         start_watching()
         # daphne takes it from a header, `Daphne-Root-Path`: any client could choose where redirects lead.
         scope = {**scope, "root_path": ""}
-        endpoint = _ENDPOINTS.get(scope["path"].removesuffix("/")) if scope["method"] == "POST" else None
+        endpoint = ENDPOINTS.get(scope["path"].removesuffix("/")) if scope["method"] == "POST" else None
         await (endpoint or self._django)(scope, receive, send)

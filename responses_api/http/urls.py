@@ -3,6 +3,7 @@
 from django.urls import re_path
 
 from responses_api.http import health, views
+from responses_api.http.reference import views as reference
 
 urlpatterns = [
     re_path(r"^v1/responses/?$", views.Responses.as_view()),
@@ -15,4 +16,7 @@ urlpatterns = [
     re_path(r"^v1/models/(?P<name>.+?)/?$", views.OneModel.as_view()),
     re_path(r"^healthz/?$", health.Healthz.as_view()),
     re_path(r"^readyz/?$", health.Readyz.as_view()),
+    re_path(r"^openapi\.json/?$", reference.OpenApi.as_view()),
+    re_path(r"^docs/?$", reference.Docs.as_view()),
+    re_path(r"^llms\.txt/?$", reference.Llms.as_view()),
 ]

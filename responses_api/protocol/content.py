@@ -7,7 +7,8 @@ Specification: the `…ContentParam` schemas.
 import re
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, BeforeValidator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field, Tag, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from responses_api.protocol.plain import Json
@@ -18,8 +19,13 @@ FILE_DATA_LIMIT = 33_554_432
 
 Text = Annotated[str, Field(max_length=TEXT_LIMIT)]
 
-_HTTP_URL = re.compile(r"https?://[^\s/]", re.IGNORECASE)
-_IMAGE_DATA_URL = re.compile(r"data:image/[A-Za-z0-9.+-]+(?:;[^,;]*)*;base64,.", re.IGNORECASE)
+# Without flags, so that a JSON Schema can say the same: schemes and types are written in any case.
+HTTP_URL_PATTERN = r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s/]"
+IMAGE_DATA_URL_PATTERN = (
+    r"^[Dd][Aa][Tt][Aa]:[Ii][Mm][Aa][Gg][Ee]/[A-Za-z0-9.+-]+(?:;[^,;]*)*;[Bb][Aa][Ss][Ee]64,."
+)
+_HTTP_URL = re.compile(HTTP_URL_PATTERN)
+_IMAGE_DATA_URL = re.compile(IMAGE_DATA_URL_PATTERN)
 
 
 def _unwrap_url(value: Any) -> Any:
@@ -63,11 +69,32 @@ def _fill_annotations(part: Json) -> Json:
     return part
 
 
-FileId = Annotated[Any, BeforeValidator(_refuse_file_id)]
-ImageUrl = Annotated[
-    str, Field(max_length=IMAGE_URL_LIMIT), BeforeValidator(_unwrap_url), AfterValidator(_check_image_url)
+_IMAGE_URL_SCHEMA = {
+    "type": "string",
+    "maxLength": IMAGE_URL_LIMIT,
+    "pattern": f"{HTTP_URL_PATTERN}|{IMAGE_DATA_URL_PATTERN}",
+}
+_WRAPPED_URL_SCHEMA = {
+    "type": "object",
+    "properties": {"url": _IMAGE_URL_SCHEMA},
+    "required": ["url"],
+}
+
+FileId = Annotated[
+    Any,
+    BeforeValidator(_refuse_file_id),
+    WithJsonSchema({"type": "null", "description": "Uploaded files are not kept here."}),
 ]
-HttpUrl = Annotated[str, AfterValidator(_check_http_url)]
+ImageUrl = Annotated[
+    str,
+    Field(max_length=IMAGE_URL_LIMIT),
+    BeforeValidator(_unwrap_url),
+    AfterValidator(_check_image_url),
+    WithJsonSchema({"anyOf": [_IMAGE_URL_SCHEMA, _WRAPPED_URL_SCHEMA]}),
+]
+HttpUrl = Annotated[
+    str, AfterValidator(_check_http_url), Field(json_schema_extra={"pattern": HTTP_URL_PATTERN})
+]
 
 
 class InputText(TypedDict):
@@ -162,13 +189,13 @@ InputPart = Annotated[
     Annotated[InputText, Tag("~input_text")]
     | Annotated[InputImage, AfterValidator(without_nulls), Tag("~input_image")]
     | Annotated[InputFile, AfterValidator(_canonical_file), Tag("~input_file")]
-    | Annotated[_OfInputType, Tag(UNKNOWN_TYPE)],
+    | Annotated[_OfInputType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     by_type("input_text", "input_image", "input_file"),
 ]
 """What a user message holds."""
 
 InstructionPart = Annotated[
-    Annotated[InputText, Tag("~input_text")] | Annotated[_OfTextType, Tag(UNKNOWN_TYPE)],
+    Annotated[InputText, Tag("~input_text")] | Annotated[_OfTextType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     by_type("input_text"),
 ]
 """What a system or developer message holds."""
@@ -176,7 +203,7 @@ InstructionPart = Annotated[
 OutputPart = Annotated[
     Annotated[OutputText, AfterValidator(_fill_annotations), Tag("~output_text")]
     | Annotated[Refusal, Tag("~refusal")]
-    | Annotated[_OfOutputType, Tag(UNKNOWN_TYPE)],
+    | Annotated[_OfOutputType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     by_type("output_text", "refusal"),
 ]
 """What an assistant message holds."""
@@ -186,7 +213,7 @@ ToolOutputPart = Annotated[
     | Annotated[InputImage, AfterValidator(without_nulls), Tag("~input_image")]
     | Annotated[InputFile, AfterValidator(_canonical_file), Tag("~input_file")]
     | Annotated[InputVideo, Tag("~input_video")]
-    | Annotated[_OfToolOutputType, Tag(UNKNOWN_TYPE)],
+    | Annotated[_OfToolOutputType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     by_type("input_text", "input_image", "input_file", "input_video"),
 ]
 """What a function may answer with, besides a string."""

@@ -6,8 +6,9 @@ Specification: "Items", the `…ItemParam` schemas; vendor-prefixed types are ke
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, Field, Tag
-from typing_extensions import TypedDict
+from pydantic import AfterValidator, ConfigDict, Field, Tag, with_config
+from pydantic.json_schema import SkipJsonSchema
+from typing_extensions import TypeAliasType, TypedDict
 
 from responses_api.protocol.content import (
     InputPart,
@@ -29,6 +30,7 @@ from responses_api.protocol.validation import (
     VENDOR,
     branch,
     is_vendor_type,
+    of_vendor,
     string_or_list,
     unsupported,
 )
@@ -54,6 +56,7 @@ SUPPORTED_TYPES = (
 class UserMessage(TypedDict):
     """What the user said."""
 
+    type: NotRequired[Literal["message"] | None]
     role: Literal["user"]
     content: Annotated[
         Annotated[Text, Tag(STRING)] | Annotated[list[InputPart], Field(fail_fast=True), Tag(LIST)],
@@ -64,6 +67,7 @@ class UserMessage(TypedDict):
 class InstructionMessage(TypedDict):
     """What the system or the developer demands."""
 
+    type: NotRequired[Literal["message"] | None]
     role: Literal["system", "developer"]
     content: Annotated[
         Annotated[Text, Tag(STRING)] | Annotated[list[InstructionPart], Field(fail_fast=True), Tag(LIST)],
@@ -74,6 +78,7 @@ class InstructionMessage(TypedDict):
 class AssistantMessage(TypedDict):
     """What the model said."""
 
+    type: NotRequired[Literal["message"] | None]
     role: Literal["assistant"]
     content: Annotated[
         Annotated[Text, Tag(STRING)] | Annotated[list[OutputPart], Field(fail_fast=True), Tag(LIST)],
@@ -118,8 +123,22 @@ class Compaction(TypedDict):
     encrypted_content: Text
 
 
+@with_config(
+    ConfigDict(
+        json_schema_extra={
+            "properties": {
+                "type": {"enum": ["item_reference", None]},
+                "id": {"type": "string", "minLength": 1},
+            },
+            "anyOf": [
+                {"properties": {"type": {"const": "item_reference"}}, "required": ["type"]},
+                {"properties": {"type": {"type": "null"}, "role": {"type": "null"}}},
+            ],
+        }
+    )
+)
 class ItemReference(TypedDict):
-    """An item of a stored response, by its id. The type may be left out."""
+    """An item of a stored response, by its id. The type may be left out where there is no `role`."""
 
     id: Annotated[str, Field(min_length=1)]
 
@@ -202,18 +221,26 @@ def _implied_type(item: Json) -> str | None:
     return "item_reference" if item.get("id") is not None else None
 
 
-Item = Annotated[
-    Annotated[UserMessage, AfterValidator(_canonical_input), Tag("~user")]
-    | Annotated[InstructionMessage, AfterValidator(_canonical_input), Tag("~instruction")]
-    | Annotated[AssistantMessage, AfterValidator(_canonical_output), Tag("~assistant")]
-    | Annotated[FunctionCall, Tag("~function_call")]
-    | Annotated[FunctionCallOutput, Tag("~function_call_output")]
-    | Annotated[Reasoning, AfterValidator(_canonical_reasoning), Tag("~reasoning")]
-    | Annotated[Compaction, Tag("~compaction")]
-    | Annotated[ItemReference, AfterValidator(_canonical_reference), Tag("~item_reference")]
-    | Annotated[dict[str, Any], AfterValidator(_canonical_vendor), Tag(VENDOR)]
-    | Annotated[_OfRole, Tag(_ROLE_UNKNOWN)]
-    | Annotated[_OfType, Tag(UNKNOWN_TYPE)],
-    branch(_choose, "must be an object"),
-]
+Item = TypeAliasType(
+    "Item",
+    Annotated[
+        Annotated[UserMessage, AfterValidator(_canonical_input), Tag("~user")]
+        | Annotated[InstructionMessage, AfterValidator(_canonical_input), Tag("~instruction")]
+        | Annotated[AssistantMessage, AfterValidator(_canonical_output), Tag("~assistant")]
+        | Annotated[FunctionCall, Tag("~function_call")]
+        | Annotated[FunctionCallOutput, Tag("~function_call_output")]
+        | Annotated[Reasoning, AfterValidator(_canonical_reasoning), Tag("~reasoning")]
+        | Annotated[Compaction, Tag("~compaction")]
+        | Annotated[ItemReference, AfterValidator(_canonical_reference), Tag("~item_reference")]
+        | Annotated[
+            dict[str, Any],
+            AfterValidator(_canonical_vendor),
+            Tag(VENDOR),
+            of_vendor("An item of a vendor's own type, kept whole."),
+        ]
+        | Annotated[_OfRole, Tag(_ROLE_UNKNOWN), SkipJsonSchema()]
+        | Annotated[_OfType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
+        branch(_choose, "must be an object"),
+    ],
+)
 """One input item; validated, it is in the canonical form."""

@@ -6,7 +6,16 @@ Specification: `CreateResponseBody`. An explicit null means the default; unknown
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, Field, Tag, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    with_config,
+)
 from typing_extensions import TypedDict
 
 from responses_api.protocol.content import Text
@@ -46,21 +55,37 @@ def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
+_METADATA_SCHEMA = {
+    "type": "object",
+    "additionalProperties": {"type": "string", "maxLength": METADATA_VALUE_LIMIT},
+    "propertyNames": {"maxLength": METADATA_KEY_LIMIT},
+    "maxProperties": METADATA_ENTRIES,
+}
+
+_Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata), WithJsonSchema(_METADATA_SCHEMA)]
 _Penalty = Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)]
 _Key = Annotated[str, Field(max_length=64)]
 
 
-class _Reasoning(TypedDict):
+class ReasoningSettings(TypedDict):
+    """How much the model reasons, and what of it is told."""
+
     effort: NotRequired[Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None]
     summary: NotRequired[Literal["concise", "detailed", "auto"] | None]
 
 
-class _StreamOptions(TypedDict):
+class StreamOptions(TypedDict):
+    """How a stream is told."""
+
     include_obfuscation: NotRequired[bool | None]
 
 
-class _CreateBody(TypedDict):
+@with_config(ConfigDict(use_attribute_docstrings=True))
+class CreateResponseBody(TypedDict):
+    """What a response is asked with. `null` means the default; unknown fields are ignored."""
+
     model: Annotated[str, Field(min_length=1)]
+    """One of the models that `GET /v1/models` lists."""
     input: NotRequired[
         Annotated[
             Annotated[Text, Tag(STRING)] | Annotated[list[Item], Field(fail_fast=True), Tag(LIST)],
@@ -68,33 +93,58 @@ class _CreateBody(TypedDict):
         ]
         | None
     ]
+    """A string, which is one user message, or items. Only with `previous_response_id` may it be empty or left out."""
     previous_response_id: NotRequired[Annotated[str, Field(min_length=1)] | None]
+    """Continue this response: its whole conversation comes before `input`. Settings are not inherited."""
     instructions: NotRequired[str | None]
+    """A system message that holds for this response alone."""
     tools: NotRequired[Annotated[list[Tool], Field(fail_fast=True)] | None]
+    """What the model may call."""
     tool_choice: NotRequired[ToolChoice | None]
+    """Which of the tools the model may or must call: `auto` unless given."""
     parallel_tool_calls: NotRequired[bool | None]
+    """Whether there may be several calls in a response: true unless given."""
     temperature: NotRequired[Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None]
+    """How much chance there is in the answer; the model's own default unless given."""
     top_p: NotRequired[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None]
+    """Choose among the likeliest tokens that together have this probability."""
     presence_penalty: NotRequired[_Penalty | None]
+    """Above 0: disfavour tokens that have occurred."""
     frequency_penalty: NotRequired[_Penalty | None]
+    """Above 0: disfavour tokens the more, the more often they have occurred."""
     max_output_tokens: NotRequired[Annotated[int, Field(ge=16)] | None]
+    """The longest answer, reasoning included; at it the response is `incomplete`."""
     max_tool_calls: NotRequired[Annotated[int, Field(ge=1)] | None]
-    reasoning: NotRequired[_Reasoning | None]
+    """The most calls in the response."""
+    reasoning: NotRequired[ReasoningSettings | None]
+    """For models that reason."""
     text: NotRequired[TextConfig | None]
-    metadata: NotRequired[Annotated[dict[str, Any], AfterValidator(_check_metadata)] | None]
+    """The form of the answer: text unless given."""
+    metadata: NotRequired[_Metadata | None]
+    """Up to 16 notes of your own, which the response carries."""
     include: NotRequired[Annotated[list[Include], Field(fail_fast=True)] | None]
+    """What the response is to have besides."""
     top_logprobs: NotRequired[Annotated[int, Field(ge=0, le=20)] | None]
+    """How many of the likeliest tokens to tell at each place."""
     truncation: NotRequired[Truncation | None]
+    """What to do when the conversation is longer than the model's context: `disabled`, to fail, unless given."""
     service_tier: NotRequired[ServiceTier | None]
+    """The queue to wait in; the response tells which it was."""
     store: NotRequired[bool | None]
+    """Whether the response can be retrieved and continued later: true unless given."""
     stream: NotRequired[bool | None]
+    """Whether to tell the response as server-sent events while it is generated."""
     background: NotRequired[bool | None]
-    stream_options: NotRequired[_StreamOptions | None]
+    """Whether to generate it in the background and answer at once."""
+    stream_options: NotRequired[StreamOptions | None]
+    """How the stream is told."""
     safety_identifier: NotRequired[_Key | None]
+    """A name of your own for who is asking, without personal data."""
     prompt_cache_key: NotRequired[_Key | None]
+    """What requests that share a beginning have in common, for the model's prompt cache."""
 
 
-_COUNTED = (
+COUNTED = (
     "model",
     "input",
     "previous_response_id",
@@ -106,8 +156,9 @@ _COUNTED = (
     "reasoning",
     "truncation",
 )
+"""The fields of which a model reads something: those that a request to count tokens has."""
 
-_BODY: TypeAdapter[_CreateBody] = TypeAdapter(_CreateBody)
+_BODY: TypeAdapter[CreateResponseBody] = TypeAdapter(CreateResponseBody)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +247,7 @@ def parse_count(body: Any, *, leave_out_tools: bool = False) -> CreateRequest:
     Raises as `parse_create` does.
     """
     if isinstance(body, dict):
-        body = {name: body[name] for name in _COUNTED if name in body} | {"store": False}
+        body = {name: body[name] for name in COUNTED if name in body} | {"store": False}
     return parse_create(body, leave_out_tools=leave_out_tools)
 
 

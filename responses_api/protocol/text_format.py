@@ -6,21 +6,28 @@ Specification: `TextParam`, `TextFormatParam`.
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import AfterValidator, Field, Tag
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.validation import NAME_PATTERN, UNKNOWN_TYPE, by_type
 
 
-class _Plain(TypedDict):
+class TextFormat(TypedDict):
+    """Any text."""
+
     type: Literal["text"]
 
 
-class _AnyObject(TypedDict):
+class JsonObjectFormat(TypedDict):
+    """A JSON object."""
+
     type: Literal["json_object"]
 
 
-class _BySchema(TypedDict):
+class JsonSchemaFormat(TypedDict):
+    """JSON that a JSON Schema describes."""
+
     type: Literal["json_schema"]
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
     description: NotRequired[str | None]
@@ -43,15 +50,17 @@ def _canonical_schema_format(value: Json) -> Json:
 
 
 _Format = Annotated[
-    Annotated[_Plain, Tag("~text")]
-    | Annotated[_AnyObject, Tag("~json_object")]
-    | Annotated[_BySchema, AfterValidator(_canonical_schema_format), Tag("~json_schema")]
-    | Annotated[_OfFormatType, Tag(UNKNOWN_TYPE)],
+    Annotated[TextFormat, Tag("~text")]
+    | Annotated[JsonObjectFormat, Tag("~json_object")]
+    | Annotated[JsonSchemaFormat, AfterValidator(_canonical_schema_format), Tag("~json_schema")]
+    | Annotated[_OfFormatType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     by_type("text", "json_object", "json_schema"),
 ]
 
 
-class _Text(TypedDict):
+class TextSettings(TypedDict):
+    """The form of the answer, and how wordy it is."""
+
     format: NotRequired[_Format | None]
     verbosity: NotRequired[Literal["low", "medium", "high"] | None]
 
@@ -63,5 +72,5 @@ def _canonical_text(value: Json) -> Json:
     return text
 
 
-TextConfig = Annotated[_Text, AfterValidator(_canonical_text)]
+TextConfig = Annotated[TextSettings, AfterValidator(_canonical_text)]
 """Validated, it always has a `format`; a JSON Schema format has all its five fields."""

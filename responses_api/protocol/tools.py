@@ -7,6 +7,7 @@ Specification: "Tools", `FunctionToolParam`, `ToolChoiceParam`.
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import AfterValidator, Field, Tag
+from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
@@ -19,6 +20,7 @@ from responses_api.protocol.validation import (
     branch,
     by_type,
     choose_by_type,
+    of_vendor,
     unsupported,
 )
 from responses_api.protocol.wording import quoted
@@ -56,8 +58,8 @@ def _canonical_function(tool: Json) -> Json:
 
 Tool = Annotated[
     Annotated[FunctionTool, AfterValidator(_canonical_function), Tag("~function")]
-    | Annotated[dict[str, Any], Tag(VENDOR)]
-    | Annotated[_OfToolType, Tag(UNKNOWN_TYPE)],
+    | Annotated[dict[str, Any], Tag(VENDOR), of_vendor("A tool of a vendor's own type, kept whole.")]
+    | Annotated[_OfToolType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     by_type("function", vendor=True),
 ]
 """One tool; vendor-prefixed ones are kept whole."""
@@ -76,8 +78,8 @@ class _OfChosenType(TypedDict):
 
 _Chosen = Annotated[
     Annotated[FunctionChoice, Tag("~function")]
-    | Annotated[dict[str, Any], Tag(VENDOR)]
-    | Annotated[_OfChosenType, Tag(UNKNOWN_TYPE)],
+    | Annotated[dict[str, Any], Tag(VENDOR), of_vendor("Exactly this tool of a vendor's.")]
+    | Annotated[_OfChosenType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     by_type("function", vendor=True),
 ]
 
@@ -109,8 +111,8 @@ ToolChoice = Annotated[
     Annotated[_Mode, Tag(STRING)]
     | Annotated[FunctionChoice, Tag("~function")]
     | Annotated[AllowedTools, AfterValidator(_canonical_allowed), Tag("~allowed_tools")]
-    | Annotated[dict[str, Any], Tag(VENDOR)]
-    | Annotated[_OfChoiceType, Tag(UNKNOWN_TYPE)],
+    | Annotated[dict[str, Any], Tag(VENDOR), of_vendor("Exactly this tool of a vendor's.")]
+    | Annotated[_OfChoiceType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     branch(_choose, "must be 'auto', 'required', 'none' or an object"),
 ]
 """How the model may choose among the tools."""

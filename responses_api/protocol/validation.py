@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
-from pydantic import Discriminator, ValidationError
+from pydantic import Discriminator, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
@@ -22,6 +22,7 @@ UNKNOWN_TYPE = "~type"
 
 TEXT_LIMIT = 10_485_760
 NAME_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
+VENDOR_PATTERN = r"^[^:]+:[\s\S]+"
 
 _UNSUPPORTED = "unsupported_value"
 _MISSING = "missing_required_parameter"
@@ -108,6 +109,19 @@ def is_vendor_type(kind: str) -> bool:
     """Whether an item or tool type has a vendor's prefix, as in `acme:thing`."""
     prefix, _, name = kind.partition(":")
     return bool(prefix and name)
+
+
+def of_vendor(description: str) -> WithJsonSchema:
+    """The schema of an object that `is_vendor_type` tells from others, of which nothing else is known."""
+    return WithJsonSchema(
+        {
+            "type": "object",
+            "description": description,
+            "properties": {"type": {"type": "string", "pattern": VENDOR_PATTERN}},
+            "required": ["type"],
+            "additionalProperties": True,
+        }
+    )
 
 
 def string_or_list(what: str) -> Discriminator:

@@ -16,7 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
-from tests.support.client import Chunk, Client, Deadline, Exchange, Json
+from tests.support.client import Answer, Chunk, Client, Deadline, Exchange, Json
+from tests.support.described import assert_described
+
+_OTHERS = ("/admin", "/static")
+"""Pages that are not the API's."""
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -178,6 +182,21 @@ class AsgiClient(Client):
         """Send a request and return at once. `body` is JSON, bytes, or a tuple: bytes that come in pieces."""
         pieces = list(body) if isinstance(body, tuple) else [encoded(body)]
         return self.server.open(self._scope(method, path, headers or {}, bool(pieces[0])), pieces)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 20.0,
+    ) -> Answer:
+        """One whole call, whose answer is one that the reference describes."""
+        answer = super(AsgiClient, self).request(method, path, body, headers, timeout)
+        address = urlsplit(self.base_url + path)
+        if not address.path.startswith(_OTHERS):
+            assert_described(method, address.path, answer)
+        return answer
 
     def _scope(self, method: str, path: str, headers: Mapping[str, str], has_body: bool) -> Json:
         url = urlsplit(self.base_url + path)

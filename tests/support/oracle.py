@@ -1,4 +1,6 @@
-"""The published models of the specification (`openresponses-types`) as a judge of what the service sends."""
+"""The published models of the specification (`openresponses-types`) and the service's own reference as judges of what
+it sends.
+"""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -7,6 +9,7 @@ from typing import Any
 import openresponses_types
 from pydantic import BaseModel, ValidationError
 
+from tests.support import described
 from tests.support.client import Json
 
 # Extension items and events (`vendor:name`) have no schema of their own.
@@ -27,7 +30,8 @@ EVENTS = _event_models()
 
 
 def event_faults(event: Json) -> Iterator[str]:
-    """What is wrong with an event by its schema; nothing when it is valid."""
+    """What is wrong with an event by its schemas; nothing when it is valid."""
+    yield from described.event_faults(event)
     kind = event["type"]
     if SEPARATOR in kind:
         return
@@ -41,10 +45,12 @@ def event_faults(event: Json) -> Iterator[str]:
 
 
 def assert_response(resource: Any) -> None:
-    """The response resource fits its schema; pydantic's ValidationError otherwise."""
+    """The response resource fits its schemas; pydantic's ValidationError or an AssertionError otherwise."""
+    assert not [*described.faults("Response", resource)], resource
     openresponses_types.ResponseResource.model_validate(resource)
 
 
 def assert_envelope(message: Any) -> None:
-    """The message fits the schema of an error on a WebSocket; pydantic's ValidationError otherwise."""
+    """The message fits the schemas of an error on a WebSocket, as above."""
+    assert not [*described.faults("WebSocketError", message)], message
     openresponses_types.WebSocketErrorEvent.model_validate(message)

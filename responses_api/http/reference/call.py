@@ -1,0 +1,53 @@
+"""How a call is described."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from responses_api.http.reference.refusals import Refusal
+from responses_api.protocol.plain import Json
+
+JSON = "application/json"
+SSE = "text/event-stream"
+
+Method = Literal["get", "post", "delete"]
+Tag = Literal["Responses", "Models", "Operations", "Reference"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A parameter of the path, the query or a header."""
+
+    name: str
+    place: Literal["path", "query", "header"]
+    description: str
+    schema: Json
+    example: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer that is no error. `content` is the published type of each media type's body."""
+
+    description: str
+    content: dict[str, Any] = field(default_factory=dict)
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One method at one address. `body` is the type that validates its body; `path` is as OpenAPI writes it."""
+
+    method: Method
+    path: str
+    name: str
+    tag: Tag
+    summary: str
+    description: str
+    answers: tuple[Answer, ...]
+    refusals: tuple[Refusal, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    body: Any = None
+    body_examples: dict[str, Json] = field(default_factory=dict)
+    needs_key: bool = True
+    extra: Json = field(default_factory=dict)

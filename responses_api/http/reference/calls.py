@@ -1,0 +1,266 @@
+"""The registry of the calls. A URL that has no entry here fails a test, and so does an entry without a URL."""
+
+from typing import Final, get_args
+
+from responses_api.http.reference import refusals as r
+from responses_api.http.reference import websocket
+from responses_api.http.reference.call import JSON, SSE, Answer, Call, Parameter
+from responses_api.http.reference.schemas import COUNT_BODY
+from responses_api.protocol.published import answers
+from responses_api.protocol.published.events import ResponseStreamEvent
+from responses_api.protocol.published.response import Response
+from responses_api.protocol.request import CreateResponseBody, Include
+
+_ANY: Final = (r.NO_KEY, r.FAILED, r.OVERLOADED)
+
+_RESPONSE_ID: Final = Parameter(
+    name="response_id",
+    place="path",
+    description="The response's id.",
+    schema={"type": "string", "minLength": 1},
+    example="resp_0197c3a1f2d40123456789abcdef0123456789abcdef",
+)
+_INCLUDE: Final = Parameter(
+    name="include[]",
+    place="query",
+    description="What to tell besides. All of it is always told, as far as it was stored.",
+    schema={"type": "array", "items": {"type": "string", "enum": list(get_args(Include))}},
+)
+
+
+def _page(of: str, after: str) -> tuple[Parameter, ...]:
+    return (
+        Parameter(
+            name="limit",
+            place="query",
+            description=f"How many {of} at most.",
+            schema={"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
+        ),
+        Parameter(
+            name="order",
+            place="query",
+            description="`desc`: the newest first.",
+            schema={"type": "string", "enum": ["asc", "desc"], "default": "desc"},
+        ),
+        Parameter(
+            name="after",
+            place="query",
+            description="The `last_id` of the page before.",
+            schema={"type": "string", "pattern": after},
+        ),
+    )
+
+
+_GENERATED: Final = (
+    *r.ANY_BODY,
+    r.NO_PREVIOUS,
+    r.NO_ITEM,
+    r.BAD_SEAL,
+    r.OLD_SEAL,
+    r.UNPAIRED,
+    r.TOO_LONG,
+    r.REJECTED,
+    r.NO_MODEL,
+    r.RUNNING,
+    r.LIMITED,
+    r.UPSTREAM,
+    r.UPSTREAM_SLOW,
+    *_ANY,
+)
+"""What may become of a call that a worker answers."""
+
+CREATE: Final = Call(
+    method="post",
+    path="/v1/responses",
+    name="createResponse",
+    tag="Responses",
+    summary="Create a response",
+    description=(
+        "Asks a model. Without `stream` the answer is the response when it has ended. With `stream: true` it is a "
+        "stream of server-sent events: each has an `event` line that repeats the `type` of its `data`, and "
+        "`data: [DONE]` ends the stream. What can be refused before the model has begun is refused with an error "
+        "status; what happens afterwards is told in the stream, as `error` and `response.failed`."
+    ),
+    body=CreateResponseBody,
+    body_examples={
+        "text": {"model": "smollm2", "input": "Say hello."},
+        "stream": {"model": "smollm2", "input": "Count to five.", "stream": True},
+        "function": {
+            "model": "smollm2",
+            "input": [{"role": "user", "content": "What is the weather in Paris?"}],
+            "tools": [
+                {
+                    "type": "function",
+                    "name": "get_weather",
+                    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+                }
+            ],
+        },
+    },
+    answers=(
+        Answer(
+            description="The response; with `stream: true` its events.",
+            content={JSON: Response, SSE: ResponseStreamEvent},
+        ),
+    ),
+    refusals=_GENERATED,
+)
+
+CALLS: Final[tuple[Call, ...]] = (
+    CREATE,
+    Call(
+        method="get",
+        path="/v1/responses",
+        name="listResponses",
+        tag="Responses",
+        summary="List responses, or open a WebSocket",
+        description=f"The stored responses of the key's tenant, newest first.\n\n{websocket.DESCRIPTION}",
+        parameters=_page("responses", r"^(resp_[0-9a-f]{44})?$"),
+        answers=(
+            Answer(description="A page of responses.", content={JSON: answers.ResponseList}),
+            websocket.SWITCHED,
+        ),
+        refusals=(r.BAD_PARAMETER, r.NO_WEBSOCKET, *_ANY),
+        extra=websocket.EXTENSION,
+    ),
+    Call(
+        method="get",
+        path="/v1/responses/{response_id}",
+        name="retrieveResponse",
+        tag="Responses",
+        summary="Retrieve a response",
+        description="The response as it is now, while it runs and afterwards, if it is stored.",
+        parameters=(_RESPONSE_ID, _INCLUDE),
+        answers=(Answer(description="The response.", content={JSON: Response}),),
+        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *_ANY),
+    ),
+    Call(
+        method="delete",
+        path="/v1/responses/{response_id}",
+        name="deleteResponse",
+        tag="Responses",
+        summary="Delete a response",
+        description="Deletes the response and its items for good. What continues it can no longer be continued.",
+        parameters=(_RESPONSE_ID,),
+        answers=(Answer(description="It is gone.", content={JSON: answers.DeletedResponse}),),
+        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, r.RUNNING, *_ANY),
+    ),
+    Call(
+        method="get",
+        path="/v1/responses/{response_id}/input_items",
+        name="listInputItems",
+        tag="Responses",
+        summary="List a response's input items",
+        description="The response's own new input; that of the responses it continues is theirs.",
+        parameters=(_RESPONSE_ID, *_page("items", r"^[^\x00]*$"), _INCLUDE),
+        answers=(Answer(description="A page of items.", content={JSON: answers.ItemList}),),
+        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *_ANY),
+    ),
+    Call(
+        method="post",
+        path="/v1/responses/input_tokens",
+        name="countInputTokens",
+        tag="Responses",
+        summary="Count input tokens",
+        description=(
+            "How many tokens a model would read for this request: counted by the model's backend where it can, "
+            "else an estimate. Nothing is generated or stored."
+        ),
+        body=COUNT_BODY,
+        body_examples={"text": {"model": "smollm2", "input": "Say hello."}},
+        answers=(Answer(description="The count.", content={JSON: answers.TokenCount}),),
+        refusals=_GENERATED,
+    ),
+    Call(
+        method="get",
+        path="/v1/models",
+        name="listModels",
+        tag="Models",
+        summary="List models",
+        description="The models that the key may ask.",
+        answers=(Answer(description="All of them.", content={JSON: answers.ModelList}),),
+        refusals=(r.BAD_PARAMETER, *_ANY),
+    ),
+    Call(
+        method="get",
+        path="/v1/models/{model}",
+        name="retrieveModel",
+        tag="Models",
+        summary="Retrieve a model",
+        description="One of the models that the key may ask.",
+        parameters=(
+            Parameter(
+                name="model",
+                place="path",
+                description="The model's name. It may contain slashes.",
+                schema={"type": "string", "minLength": 1},
+                example="smollm2",
+            ),
+        ),
+        answers=(Answer(description="The model.", content={JSON: answers.Model}),),
+        refusals=(r.BAD_PARAMETER, r.NO_MODEL, *_ANY),
+    ),
+    Call(
+        method="get",
+        path="/healthz",
+        name="checkHealth",
+        tag="Operations",
+        summary="Is the process alive?",
+        description="Answers as long as the web process does.",
+        needs_key=False,
+        answers=(Answer(description="It is.", content={JSON: answers.Health}),),
+    ),
+    Call(
+        method="get",
+        path="/readyz",
+        name="checkReadiness",
+        tag="Operations",
+        summary="Could a response be generated now?",
+        description="Asks every part that is needed, and says which does not answer.",
+        needs_key=False,
+        answers=(
+            Answer(description="Yes.", content={JSON: answers.Readiness}),
+            Answer(status=503, description="No: `parts` says why.", content={JSON: answers.Readiness}),
+        ),
+    ),
+    Call(
+        method="get",
+        path="/openapi.json",
+        name="describeApi",
+        tag="Reference",
+        summary="This document",
+        description="OpenAPI 3.1. It has an `ETag`, so that asking again is cheap.",
+        needs_key=False,
+        answers=(
+            Answer(
+                description="The document.", content={JSON: dict}, headers={"ETag": "Names this version."}
+            ),
+            Answer(status=304, description="It has not changed."),
+        ),
+    ),
+    Call(
+        method="get",
+        path="/docs",
+        name="showReference",
+        tag="Reference",
+        summary="The reference for people",
+        description="A page with a short guide and all calls. It loads nothing from elsewhere.",
+        needs_key=False,
+        answers=(Answer(description="The page.", content={"text/html": str}),),
+    ),
+    Call(
+        method="get",
+        path="/llms.txt",
+        name="describeForAgents",
+        tag="Reference",
+        summary="The reference for agents",
+        description="All of it in a page of Markdown.",
+        needs_key=False,
+        answers=(
+            Answer(
+                description="The page.", content={"text/plain": str}, headers={"ETag": "Names this version."}
+            ),
+            Answer(status=304, description="It has not changed."),
+        ),
+    ),
+)

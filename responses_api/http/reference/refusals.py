@@ -1,0 +1,289 @@
+"""The errors that calls answer with: each with its status, its code, when it comes, and an example."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from responses_api.protocol.errors import (
+    ProtocolError,
+    invalid_request,
+    model_error,
+    not_found,
+    server_error,
+    too_many_requests,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One kind of error. `name` is its code, or a word for it where it has none."""
+
+    name: str
+    when: str
+    example: ProtocolError
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.example.status
+
+
+def _the(when: str, example: ProtocolError, name: str | None = None) -> Refusal:
+    return Refusal(name or example.code or example.type, when, example)
+
+
+# ---- of any call
+NO_KEY: Final = _the(
+    "The key is missing, unknown or revoked.",
+    invalid_request(
+        "The API key is not valid: it is unknown or was revoked.", code="invalid_api_key", status=401
+    ),
+)
+FAILED: Final = _the(
+    "A fault of the server; its log has the cause under the `X-Request-ID`.",
+    server_error("The server failed to answer; the request id in X-Request-ID finds the cause in its log."),
+)
+OVERLOADED: Final = _the(
+    "A part of the service has no capacity or does not answer; try again later.",
+    server_error(
+        "The database does not answer at the moment; try again.", code="overloaded", status=503, retry_after=1
+    ),
+)
+
+# ---- of what was asked
+BAD_PARAMETER: Final = _the(
+    "A query parameter is not one that the call takes.",
+    invalid_request("`limit` must be a whole number between 1 and 100.", param="limit"),
+    "invalid_parameter",
+)
+BAD_JSON: Final = _the(
+    "The body is not JSON.",
+    invalid_request(
+        "The request body is not valid JSON: unexpected end of data: line 1 column 1 (char 0).",
+        code="invalid_json",
+    ),
+)
+BAD_BODY: Final = _the(
+    "The body is cut off, badly compressed, or compressed in more than one piece.",
+    invalid_request("The compressed request body is cut off."),
+    "bad_body",
+)
+MISSING: Final = _the(
+    "A field is missing.",
+    invalid_request("'model' is required.", param="model", code="missing_required_parameter"),
+)
+WRONG_TYPE: Final = _the(
+    "A field has another type.",
+    invalid_request("'stream' must be true or false.", param="stream", code="invalid_type"),
+)
+WRONG_VALUE: Final = _the(
+    "A field has a value that it may not have.",
+    invalid_request("'temperature' must be at most 2.", param="temperature", code="invalid_value"),
+)
+UNSUPPORTED: Final = _the(
+    "Well formed, but not offered here.",
+    invalid_request(
+        "'tools[0].type' must be 'function' or a vendor's type like 'acme:thing': no other tool is supported.",
+        param="tools[0].type",
+        code="unsupported_value",
+    ),
+)
+TOO_LARGE: Final = _the(
+    "The body is larger than the server takes, or has too many values.",
+    invalid_request("The request body is larger than the 67108864 bytes that are allowed.", status=413),
+    "too_large",
+)
+WRONG_MEDIA: Final = _the(
+    "The body's `Content-Type` is not `application/json`, or its `Content-Encoding` not gzip or zstd.",
+    invalid_request("The header Content-Type must be application/json.", status=415),
+    "unsupported_media_type",
+)
+
+# ---- of responses and models
+NO_RESPONSE: Final = _the(
+    "No such response for this key: unknown, deleted and somebody else's look alike.",
+    not_found("Response with id 'resp_1' not found."),
+)
+NO_MODEL: Final = _the(
+    "No such model for this key.",
+    invalid_request("The model 'no-such' does not exist.", param="model", code="model_not_found", status=404),
+)
+RUNNING: Final = _the(
+    "The response has to end first.",
+    invalid_request(
+        "The response 'resp_1' is still in progress; wait until it has ended.",
+        param="previous_response_id",
+        code="response_in_progress",
+        status=409,
+    ),
+)
+NO_PREVIOUS: Final = _the(
+    "`previous_response_id` names nothing that can be continued.",
+    invalid_request(
+        "Previous response with id 'resp_1' not found.",
+        param="previous_response_id",
+        code="previous_response_not_found",
+    ),
+)
+NO_ITEM: Final = _the(
+    "An item reference names no stored item.",
+    invalid_request(
+        "The item 'msg_1' was not found: 'input[0]' must name an item of a stored response.",
+        param="input[0].id",
+        code="item_not_found",
+    ),
+)
+BAD_SEAL: Final = _the(
+    "An item's `encrypted_content` is not one that this server gave to this tenant.",
+    invalid_request(
+        "The encrypted content of this reasoning item cannot be opened: it is not what this service sent to this "
+        "tenant. Send it back unchanged, or leave the item out.",
+        param="input[0].encrypted_content",
+        code="invalid_encrypted_content",
+    ),
+)
+OLD_SEAL: Final = _the(
+    "An item's `encrypted_content` is older than the server takes it back.",
+    invalid_request(
+        "The encrypted content of this reasoning item has expired. Leave the item out.",
+        param="input[0].encrypted_content",
+        code="encrypted_content_expired",
+    ),
+)
+UNPAIRED: Final = _the(
+    "A function call has no output, or an output no call.",
+    invalid_request(
+        "The call_id 'call_1' has no function_call_output.", param="input", code="unpaired_call_id"
+    ),
+)
+
+# ---- of the model
+TOO_LONG: Final = _the(
+    "The conversation does not fit into the model's context.",
+    invalid_request(
+        "The input does not fit into the context window of the model.",
+        param="input",
+        code="context_length_exceeded",
+    ),
+)
+REJECTED: Final = _the(
+    "The model's backend refused the request, in its own words.",
+    invalid_request(
+        "The model's backend refused the request: images are not supported.", code="upstream_rejected"
+    ),
+)
+LIMITED: Final = _the(
+    "A limit was hit; the message names it.",
+    too_many_requests("The model's backend limits the rate of requests.", retry_after=20),
+)
+UPSTREAM: Final = _the(
+    "The model's backend failed or cannot be reached.",
+    model_error("The connection to the model's backend was lost."),
+)
+UPSTREAM_SLOW: Final = _the(
+    "The model's backend did not answer in time.",
+    model_error("The model's backend did not answer in time.", code="upstream_timeout"),
+)
+
+# ---- of a response that had begun: the `error` of a failed one, and of the stream's `error` event
+NOT_ALLOWED: Final = _the(
+    "The model made a call that the request does not allow.",
+    model_error(
+        "The model called 'f', which the request's 'tool_choice' does not allow.", code="tool_not_allowed"
+    ),
+)
+NO_CALL: Final = _the(
+    "The model did not make the call that the request demands.",
+    model_error(
+        "The model did not call 'f', although the request's 'tool_choice' demands it.",
+        code="tool_call_missing",
+    ),
+)
+CANCELLED: Final = _the(
+    "The request was cancelled before it was answered.",
+    server_error("The request was cancelled.", code="cancelled"),
+)
+WORKER_LOST: Final = _the(
+    "The worker that generated the response is gone.",
+    server_error("The worker that generated this response was lost.", code="worker_lost"),
+)
+EVENTS_LOST: Final = _the(
+    "Events were lost on their way; ask again.",
+    server_error("The event log lost a part of this response; ask again.", code="events_lost"),
+)
+DERAILED: Final = _the(
+    "The server failed to end the response.",
+    server_error("The server failed to end the response.", code="generation_failed"),
+)
+NOT_STORED: Final = _the(
+    "The response could not be stored.",
+    server_error("The response could not be stored.", code="storage_failed"),
+)
+
+# ---- of addresses
+WRONG_METHOD: Final = _the(
+    "The address has no such method; `Allow` lists those it has.",
+    invalid_request('Method "PUT" not allowed.', status=405),
+    "method_not_allowed",
+)
+FORBIDDEN: Final = _the(
+    "The caller may not do that.",
+    invalid_request("You may not do that.", code="permission_denied", status=403),
+)
+NOT_OFFERED: Final = _the(
+    "A call that this server does not offer.",
+    invalid_request("POST /v1/responses/compact is not offered by this server.", code="unsupported_endpoint"),
+)
+
+# ---- of WebSocket
+NO_WEBSOCKET: Final = _the(
+    "WebSocket is switched off on this server.",
+    invalid_request(
+        "WebSocket is switched off on this server; send POST /v1/responses.",
+        code="websocket_disabled",
+        status=426,
+    ),
+)
+TOO_LONG_MESSAGE: Final = _the(
+    "The message is larger than a body may be.",
+    invalid_request(
+        "The message is larger than the 67108864 bytes that are allowed.",
+        code="message_too_large",
+        status=413,
+    ),
+)
+QUEUE_FULL: Final = _the(
+    "Too much waits on the connection already.",
+    too_many_requests(
+        "16 messages wait on this connection, and it keeps 16 of 67108864 bytes in all; wait for a response to end "
+        "before you send more.",
+        code="websocket_queue_full",
+    ),
+)
+TIME_IS_UP: Final = _the(
+    "The connection has lasted as long as one may; connect again.",
+    invalid_request(
+        "A connection lasts for 3600 seconds at most; connect again to go on.",
+        code="websocket_connection_limit_reached",
+    ),
+)
+
+IN_A_STREAM: Final = (
+    UPSTREAM,
+    UPSTREAM_SLOW,
+    LIMITED,
+    OVERLOADED,
+    NOT_ALLOWED,
+    NO_CALL,
+    WORKER_LOST,
+    EVENTS_LOST,
+    DERAILED,
+    NOT_STORED,
+    FAILED,
+)
+"""What ends a response that had begun: the `error` event and the `error` of the failed response carry its code."""
+
+ANY_BODY: Final = (BAD_JSON, BAD_BODY, MISSING, WRONG_TYPE, WRONG_VALUE, UNSUPPORTED, TOO_LARGE, WRONG_MEDIA)
+"""What can be wrong with a body."""
+
+EVERY: Final = tuple(value for value in list(globals().values()) if isinstance(value, Refusal))
+"""All of them."""

@@ -1,0 +1,107 @@
+"""The bodies of the answers that are not a response: lists, deletions, models, probes, errors."""
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from responses_api.protocol.errors import ErrorType
+from responses_api.protocol.published.items import Item
+from responses_api.protocol.published.response import Response
+from responses_api.protocol.published.shape import shape
+
+
+@shape
+class ErrorDetail(TypedDict):
+    """What went wrong."""
+
+    message: str
+    """A sentence that names the field and what would be right."""
+    type: ErrorType
+    param: str | None
+    """The path of the field, such as `input[2].content[0].image_url`."""
+    code: str | None
+    """A word for programs."""
+
+
+@shape
+class Error(TypedDict):
+    """The body of every answer that is an error."""
+
+    error: ErrorDetail
+
+
+@shape
+class ResponseList(TypedDict):
+    """A page of responses."""
+
+    object: Literal["list"]
+    data: list[Response]
+    first_id: str | None
+    last_id: str | None
+    """What `after` takes to get the next page."""
+    has_more: bool
+
+
+@shape
+class ItemList(TypedDict):
+    """A page of items."""
+
+    object: Literal["list"]
+    data: list[Item]
+    first_id: str | None
+    last_id: str | None
+    """What `after` takes to get the next page."""
+    has_more: bool
+
+
+@shape
+class DeletedResponse(TypedDict):
+    """The response is gone for good."""
+
+    id: str
+    object: Literal["response"]
+    deleted: Literal[True]
+
+
+@shape
+class TokenCount(TypedDict):
+    """How many tokens the input has for its model."""
+
+    object: Literal["response.input_tokens"]
+    input_tokens: int
+
+
+@shape
+class Model(TypedDict):
+    """A model that can be asked."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    """Unix seconds."""
+    owned_by: str
+    """The backend that serves it."""
+
+
+@shape
+class ModelList(TypedDict):
+    """All models that the key may ask."""
+
+    object: Literal["list"]
+    data: list[Model]
+
+
+@shape
+class Health(TypedDict):
+    """The process lives."""
+
+    status: Literal["ok"]
+
+
+@shape
+class Readiness(TypedDict):
+    """Whether a response could be generated now."""
+
+    status: Literal["ready", "not ready"]
+    parts: dict[str, str]
+    """For each part that is needed `ok`, or what is wrong with it."""
