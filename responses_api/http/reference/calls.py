@@ -5,6 +5,7 @@ from typing import Final, get_args
 from responses_api.http.reference import refusals as r
 from responses_api.http.reference import websocket
 from responses_api.http.reference.call import JSON, SSE, Answer, Call, Parameter
+from responses_api.http.reference.examples import ASKED, MODEL, RESPONSE_ID
 from responses_api.http.reference.schemas import COUNT_BODY
 from responses_api.protocol.published import answers
 from responses_api.protocol.published.events import ResponseStreamEvent
@@ -18,7 +19,7 @@ _RESPONSE_ID: Final = Parameter(
     place="path",
     description="The response's id.",
     schema={"type": "string", "minLength": 1},
-    example="resp_0197c3a1f2d40123456789abcdef0123456789abcdef",
+    example=RESPONSE_ID,
 )
 _INCLUDE: Final = Parameter(
     name="include[]",
@@ -83,10 +84,10 @@ CREATE: Final = Call(
     ),
     body=CreateResponseBody,
     body_examples={
-        "text": {"model": "smollm2", "input": "Say hello."},
-        "stream": {"model": "smollm2", "input": "Count to five.", "stream": True},
+        "text": ASKED,
+        "stream": {"model": MODEL, "input": "Count to five.", "stream": True},
         "function": {
-            "model": "smollm2",
+            "model": MODEL,
             "input": [{"role": "user", "content": "What is the weather in Paris?"}],
             "tools": [
                 {
@@ -167,7 +168,7 @@ CALLS: Final[tuple[Call, ...]] = (
             "else an estimate. Nothing is generated or stored."
         ),
         body=COUNT_BODY,
-        body_examples={"text": {"model": "smollm2", "input": "Say hello."}},
+        body_examples={"text": ASKED},
         answers=(Answer(description="The count.", content={JSON: answers.TokenCount}),),
         refusals=_GENERATED,
     ),
@@ -194,7 +195,7 @@ CALLS: Final[tuple[Call, ...]] = (
                 place="path",
                 description="The model's name. It may contain slashes.",
                 schema={"type": "string", "minLength": 1},
-                example="smollm2",
+                example=MODEL,
             ),
         ),
         answers=(Answer(description="The model.", content={JSON: answers.Model}),),

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from responses_api.http.reference.call import JSON, Answer, Call, Parameter
 from responses_api.http.reference.calls import CALLS
+from responses_api.http.reference.examples import EXAMPLES
 from responses_api.http.reference.refusals import Refusal
 from responses_api.http.reference.schemas import components, ref
 from responses_api.protocol.plain import Json
@@ -159,14 +160,17 @@ def _answer(answer: Answer) -> Json:
     }
     shown: Json = {"description": answer.description, "headers": {**_header("X-Request-ID"), **described}}
     if answer.content:
-        shown["content"] = {media: {"schema": _schema(shape)} for media, shape in answer.content.items()}
+        shown["content"] = {media: _content(answer, shape) for media, shape in answer.content.items()}
     return shown
 
 
-def _schema(shape: Any) -> Json:
+def _content(answer: Answer, shape: Any) -> Json:
     if shape is str:
-        return {"type": "string"}
-    return {"type": "object"} if shape is dict else ref(shape)
+        return {"schema": {"type": "string"}}
+    if shape is dict:
+        return {"schema": {"type": "object"}}
+    example = {"example": EXAMPLES[shape]} if answer.status == 200 else {}
+    return {"schema": ref(shape), **example}
 
 
 def _errors(refusals: Iterable[Refusal]) -> Json:

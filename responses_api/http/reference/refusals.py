@@ -1,7 +1,8 @@
 """The errors that calls answer with: each with its status, its code, when it comes, and an example."""
 
 from dataclasses import dataclass
-from typing import Final
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from responses_api.protocol.errors import (
     ProtocolError,
@@ -13,6 +14,13 @@ from responses_api.protocol.errors import (
 )
 
 
+class Words(NamedTuple):
+    """A piece of a sentence."""
+
+    text: str
+    is_code: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """One kind of error. `name` is its code, or a word for it where it has none."""
@@ -20,6 +28,11 @@ class Refusal:
     name: str
     when: str
     example: ProtocolError
+
+    @property
+    def words(self) -> list[Words]:
+        """`when`, what stands in backticks apart."""
+        return [Words(text, at % 2 == 1) for at, text in enumerate(self.when.split("`")) if text]
 
     @property
     def status(self) -> int:
@@ -285,5 +298,10 @@ IN_A_STREAM: Final = (
 ANY_BODY: Final = (BAD_JSON, BAD_BODY, MISSING, WRONG_TYPE, WRONG_VALUE, UNSUPPORTED, TOO_LARGE, WRONG_MEDIA)
 """What can be wrong with a body."""
 
-EVERY: Final = tuple(value for value in list(globals().values()) if isinstance(value, Refusal))
-"""All of them."""
+EVERY: Final = tuple(
+    sorted(
+        (value for value in list(globals().values()) if isinstance(value, Refusal)),
+        key=attrgetter("status"),
+    )
+)
+"""All of them, by status."""

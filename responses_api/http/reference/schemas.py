@@ -64,6 +64,7 @@ def _counted(create: Json) -> Json:
     """The body of a request to count tokens: the fields of a create request that a model reads."""
     return {
         **create,
+        "title": COUNT_BODY,
         "description": "A request whose input tokens are to be counted. Other fields of a create request are ignored.",
         "properties": {name: create["properties"][name] for name in COUNTED},
     }
@@ -74,6 +75,7 @@ def _over_websocket(create: Json) -> Json:
     properties = {name: schema for name, schema in create["properties"].items() if name not in _OF_HTTP}
     return {
         **create,
+        "title": MESSAGE_BODY,
         "description": "What a response is asked with over WebSocket. It always comes as events.",
         "properties": {
             "type": {"type": "string", "const": "response.create"},
@@ -99,7 +101,7 @@ def _named(shapes: Sequence[Any], rename: Callable[[str], str]) -> Json:
         inputs, ref_template=REF + "{model}", schema_generator=_Plainly
     )
     schemas = _reachable(roots.values(), document["$defs"])
-    return {rename(name): _renamed(_untitled(schema), rename) for name, schema in schemas.items()}
+    return {rename(name): _titled(rename(name), _renamed(schema, rename)) for name, schema in schemas.items()}
 
 
 def _reachable(roots: Iterable[Json], definitions: Json) -> Json:
@@ -121,9 +123,9 @@ def _references(value: Any) -> set[str]:
     return {value.removeprefix(REF)} if isinstance(value, str) and value.startswith(REF) else set()
 
 
-def _untitled(schema: Json) -> Json:
-    """The title of a component is its name."""
-    return {key: value for key, value in schema.items() if key != "title"}
+def _titled(name: str, schema: Json) -> Json:
+    """Viewers show the title where a union has several objects."""
+    return {**schema, "title": name}
 
 
 def _renamed(value: Any, rename: Callable[[str], str]) -> Any:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from responses_api.http.reference.call import Answer
+from responses_api.http.reference.examples import ASKED
 from responses_api.http.reference.schemas import MESSAGE_BODY, ref
 from responses_api.protocol.plain import Json
 from responses_api.protocol.published.events import ResponseStreamEvent, WebSocketError
@@ -31,6 +32,6 @@ EXTENSION: Final[Json] = {
         "send": ref(MESSAGE_BODY),
         "receive": {"oneOf": [ref(ResponseStreamEvent), ref(WebSocketError)]},
         "closeCodes": {str(code): why for code, why in CLOSE_CODES.items()},
-        "example": {"type": "response.create", "model": "smollm2", "input": "Say hello."},
+        "example": {"type": "response.create", **ASKED},
     }
 }

@@ -17,7 +17,7 @@ window.SwaggerUIBundle({
   deepLinking: true,
   docExpansion: "list",
   defaultModelsExpandDepth: 0,
-  defaultModelRendering: "model",
+  defaultModelRendering: "example",
   displayRequestDuration: true,
   persistAuthorization: false,
   validatorUrl: null,

@@ -84,9 +84,10 @@ def test_every_example_fits_its_schema() -> None:
             validator = jsonschema_rs.Draft202012Validator(
                 {**media["schema"], "components": DOCUMENT["components"]}
             )
-            for example in media.get("examples", {}).values():
+            given = [entry["value"] for entry in media.get("examples", {}).values()]
+            for example in [*given, *([media["example"]] if "example" in media else [])]:
                 seen += 1
-                validator.validate(example["value"])
+                validator.validate(example)
     assert seen > len(CALLS)
 
 

@@ -1,0 +1,67 @@
+"""Answers as the reference shows them, made by what makes the real ones."""
+
+from typing import Any, Final
+
+from responses_api.protocol import events
+from responses_api.protocol.plain import Json
+from responses_api.protocol.published import answers
+from responses_api.protocol.published.events import ResponseStreamEvent
+from responses_api.protocol.published.response import Response
+from responses_api.protocol.request import parse_create
+from responses_api.protocol.response import snapshot, stored_item, usage
+
+MODEL: Final = "smollm2"
+RESPONSE_ID: Final = "resp_019ad2b8f6c0d2f1c07b1e5a4c0f9a3be8d471266a5b"
+
+_MESSAGE_ID: Final = "msg_019ad2b8f6f1a95e03c2d7b84f16e0927c5da83b1e40"
+_INPUT_ID: Final = "msg_019ad2b8f6c00b7d9f4e2a6158c3d7e9f012b4a6c8d0"
+_CREATED_AT: Final = 1764460800
+
+ASKED: Final[Json] = {"model": MODEL, "input": "Say hello."}
+
+_REQUEST: Final = parse_create(ASKED)
+_SAID: Final[Json] = {
+    "type": "message",
+    "id": _MESSAGE_ID,
+    "status": "completed",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Hello!", "annotations": [], "logprobs": []}],
+}
+_RESPONSE: Final = snapshot(
+    response_id=RESPONSE_ID,
+    created_at=_CREATED_AT,
+    request=_REQUEST,
+    status="completed",
+    output=[_SAID],
+    usage=usage(input_tokens=12, output_tokens=3),
+    completed_at=_CREATED_AT + 1,
+)
+_MODEL: Final[Json] = {"id": MODEL, "object": "model", "created": _CREATED_AT, "owned_by": "local"}
+
+
+def _list(entry: Json) -> Json:
+    return {
+        "object": "list",
+        "data": [entry],
+        "first_id": entry["id"],
+        "last_id": entry["id"],
+        "has_more": False,
+    }
+
+
+EXAMPLES: Final[dict[Any, Any]] = {
+    Response: _RESPONSE,
+    ResponseStreamEvent: {**events.output_text_delta(_MESSAGE_ID, 0, 0, "Hello"), "sequence_number": 4},
+    answers.ResponseList: _list(_RESPONSE),
+    answers.ItemList: _list(stored_item(_REQUEST.input[0], _INPUT_ID)),
+    answers.DeletedResponse: {"id": RESPONSE_ID, "object": "response", "deleted": True},
+    answers.TokenCount: {"object": "response.input_tokens", "input_tokens": 12},
+    answers.Model: _MODEL,
+    answers.ModelList: {"object": "list", "data": [_MODEL]},
+    answers.Health: {"status": "ok"},
+    answers.Readiness: {
+        "status": "ready",
+        "parts": {"database": "ok", "valkey": "ok", "broker": "ok", "worker": "ok"},
+    },
+}
+"""By the published type of the body."""
