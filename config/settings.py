@@ -178,6 +178,7 @@ STUCK_SECONDS = positive(env.float, "ANTIPHON_STUCK_SECONDS", 30.0)
 DRAIN_SECONDS = positive(env.float, "ANTIPHON_DRAIN_SECONDS", 20.0)
 LEASE_SECONDS = positive(env.float, "ANTIPHON_LEASE_SECONDS", 8.0)
 RESPONSE_SECONDS = positive(env.float, "ANTIPHON_RESPONSE_SECONDS", 1800.0)
+COMPACTION_CHARACTERS = positive(env.int, "ANTIPHON_COMPACTION_CHARACTERS", 100_000)
 
 # --- logs -----------------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()

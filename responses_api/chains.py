@@ -7,16 +7,18 @@ What this process read for the turn before is not read again (`recent`): a turn 
 the chain is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from django.conf import settings
 from django.db import connection
 
+from responses_api.protocol.compaction import KEPT_ROLES, kept
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import decode
+from responses_api.protocol.sse import decode, encode
 from responses_api.recent import Context, recent_contexts
 from tenants.scoping import current_scope
 
@@ -34,7 +36,7 @@ SELECT tip.status, tip.previous_id, tip.root_id, root.deletions
 # The recursion walks primary keys until it comes to what is known, and the items of each response are one range of an
 # index: LATERAL and OFFSET 0 hold the planner to that, which without fresh statistics would read everything the tenant
 # has, once for each response. More items than are allowed stay in the database. A call that was cut short is left out:
-# nobody can answer it.
+# nobody can answer it. Before the newest compaction only what it kept is left (`protocol.compaction`).
 _CHAIN: Final = """
 WITH RECURSIVE chain AS (
     SELECT id, previous_id, 0 AS depth
@@ -45,18 +47,29 @@ WITH RECURSIVE chain AS (
         SELECT * FROM responses_api_response WHERE id = chain.previous_id OFFSET 0
       ) r
      WHERE r.tenant_id = %(tenant)s AND chain.previous_id <> ALL(%(known)s::text[])
-), context AS MATERIALIZED (
-    SELECT chain.depth, chain.id, chain.previous_id, item.position, item.data
+), everything AS MATERIALIZED (
+    SELECT chain.depth, chain.id, chain.previous_id, item.*
       FROM chain LEFT JOIN LATERAL (
-        SELECT position, data::text AS data FROM responses_api_item
+        SELECT position, is_output, data ->> 'type' AS type, data ->> 'role' AS role, data::text AS data
+          FROM responses_api_item
          WHERE response_id = chain.id AND tenant_id = %(tenant)s
            AND NOT (data ->> 'type' = 'function_call' AND data ->> 'status' = 'incomplete')
          ORDER BY position
       ) item ON true
+), compacted AS (
+    SELECT min(depth) AS depth FROM everything WHERE is_output AND type = 'compaction'
+), context AS MATERIALIZED (
+    SELECT everything.depth, id, previous_id, position, everything.depth = compacted.depth AS is_compacted,
+           CASE WHEN compacted.depth IS NULL OR everything.depth < compacted.depth
+                  OR (everything.depth = compacted.depth AND is_output)
+                  OR (type = 'message' AND role = ANY(%(kept)s))
+                THEN data END AS data
+      FROM everything CROSS JOIN compacted
 ), size AS (
     SELECT coalesce(sum(octet_length(data)), 0) AS bytes FROM context
 )
-SELECT context.id, context.previous_id, size.bytes, CASE WHEN size.bytes <= %(most)s THEN context.data END
+SELECT context.id, context.previous_id, context.is_compacted, size.bytes,
+       CASE WHEN size.bytes <= %(most)s THEN context.data END
   FROM context CROSS JOIN size
  ORDER BY context.depth DESC, context.position
 """
@@ -102,7 +115,11 @@ def load_context(response_id: str) -> list[Json]:
     size = sum(map(len, pieces.values()))
     if size > settings.MAX_CONTEXT_BYTES:
         raise _too_large(size)
-    items: list[Json] = decode(b"[" + b",".join(filter(None, pieces.values())) + b"]")
+    return _decoded(pieces.values())
+
+
+def _decoded(pieces: Iterable[bytes]) -> list[Json]:
+    items: list[Json] = decode(b"[" + b",".join(filter(None, pieces)) + b"]")
     return items
 
 
@@ -143,23 +160,47 @@ def _read(tip: _Tip, known: Mapping[str, Context]) -> dict[str, bytes]:
     """The items up to the nearest of the `known` responses as they are known, those after it from the database."""
     most = settings.MAX_CONTEXT_BYTES
     with connection.cursor() as cursor:
-        cursor.execute(_CHAIN, {"id": tip.id, "tenant": current_scope(), "most": most, "known": list(known)})
+        cursor.execute(
+            _CHAIN,
+            {
+                "id": tip.id,
+                "tenant": current_scope(),
+                "most": most,
+                "known": list(known),
+                "kept": list(KEPT_ROLES),
+            },
+        )
         rows = cursor.fetchall()
     if not rows:  # deleted between the two looks
         raise not_continuable(tip.id)
-    _, before, size, _ = rows[0]
+    first, before, _, size, _ = rows[0]
     if before is not None and before not in known:
         raise not_continuable(tip.id)
     if size > most:
         raise _too_large(size)
     pieces = ({} if before is None else known[before].until(before)) | _by_response(rows)
-    _keep(tip, pieces)
+    compacted = next((response_id for response_id, _, is_compacted, _, _ in rows if is_compacted), None)
+    if compacted is not None:
+        pieces = _from_compaction(pieces, compacted)
+    if before is not None or first == tip.root_id:
+        _keep(tip, pieces)
     return pieces
 
 
-def _by_response(rows: Sequence[tuple[str, str | None, int, str | None]]) -> dict[str, bytes]:
+def _from_compaction(pieces: dict[str, bytes], compacted: str) -> dict[str, bytes]:
+    """The pieces from a compaction on: its own holds the whole window, so that older responses, which may be continued
+    without it, are not taken from here.
+    """
+    before = list(takewhile(lambda response_id: response_id != compacted, pieces))
+    window = kept(_decoded(pieces[response_id] for response_id in before))
+    own = b",".join(filter(None, (encode(window)[1:-1], pieces[compacted])))
+    later = {response_id: piece for response_id, piece in pieces.items() if response_id not in before}
+    return later | {compacted: own}
+
+
+def _by_response(rows: Sequence[tuple[str, str | None, bool, int, str | None]]) -> dict[str, bytes]:
     items: dict[str, list[bytes]] = {}
-    for response_id, _, _, data in rows:
+    for response_id, _, _, _, data in rows:
         of_response = items.setdefault(response_id, [])
         if data is not None:
             of_response.append(data.encode())
@@ -168,7 +209,7 @@ def _by_response(rows: Sequence[tuple[str, str | None, int, str | None]]) -> dic
 
 def _keep(tip: _Tip, pieces: dict[str, bytes]) -> None:
     """Remember what was read, if the database can tell later whether it still holds."""
-    if tip.root_id is None or tip.deletions is None or next(iter(pieces)) != tip.root_id:
+    if tip.root_id is None or tip.deletions is None:
         return
     recent_contexts.keep((current_scope() or "", tip.root_id), Context(tip.deletions, pieces))
 

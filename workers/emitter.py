@@ -15,7 +15,6 @@ from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.items import SealedType
 from responses_api.protocol.plain import Json
 from responses_api.protocol.response import shown_item
-from responses_api.protocol.response import usage as usage_of
 from responses_api.protocol.sse import encode, frame
 from responses_api.protocol.truncation import Truncation
 from responses_api.protocol.wording import safe_text
@@ -396,13 +395,7 @@ class Emitter:
     # ------------------------------------------------------------------ the rest
 
     def _feed_usage(self, report: UsageReport) -> None:
-        self._usage = usage_of(
-            report.input_tokens,
-            report.output_tokens,
-            cached_tokens=report.cached_tokens,
-            reasoning_tokens=report.reasoning_tokens,
-            total_tokens=report.total_tokens,
-        )
+        self._usage = report.to_usage()
 
     def _feed_stop(self, stop: Stop) -> None:
         self._stop = stop

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from enum import Enum, auto
 from functools import partial
@@ -25,6 +26,8 @@ from responses_api.services.identity import new_id, now
 from responses_api.services.sealed import sealer
 from workers import context
 from workers.backends.client import UpstreamClient
+from workers.backends.parts import Part
+from workers.compaction import compact
 from workers.emitter import Emitter
 from workers.faults import FAILED, STOPPED, TOO_LONG
 from workers.opening import opened_beside
@@ -123,7 +126,7 @@ class Generation:
         # A slow upstream must not leave the client without a sign of life; a quick one may refuse with a status.
         timer = asyncio.get_running_loop().call_later(settings.START_SECONDS, self._start_telling)
         try:
-            async with aclosing(context.answer(job, self._upstream, self._emitter.truncated)) as answer:
+            async with aclosing(self._answer(job)) as answer:
                 async for parts in answer:
                     is_first = not self._is_told
                     self._start_telling()
@@ -133,6 +136,12 @@ class Generation:
                     await self._publisher.keep_up(at_once=is_first)
         finally:
             timer.cancel()
+
+    def _answer(self, job: Job) -> AsyncGenerator[list[Part], None]:
+        """The parts of the answer, as they come."""
+        if self._request.compacts:
+            return compact(job, self._upstream)
+        return context.answer(job, self._upstream, self._emitter.truncated)
 
     def _start_telling(self) -> None:
         if not self._is_told:
@@ -217,7 +226,8 @@ class Generation:
             new_id=new_id,
             clock=now,
             dialect=self.job.dialect,
-            admission=call_admission(self._request),
+            # What a compaction says is no answer to the request: no call is due.
+            admission=None if self._request.compacts else call_admission(self._request),
             pad=partial(padding, entropy=token_bytes) if self._request.obfuscates else None,
             seal=sealer(self.job),
             include=self._request.include,

@@ -22,6 +22,7 @@ from responses_api.eventlog.publish import Publisher
 from responses_api.protocol.job import Job
 from responses_api.services.reap import end_derailed
 from workers.backends.client import UpstreamClient
+from workers.compaction import answer_compact
 from workers.errand import Errand
 from workers.generation import Generation
 from workers.lease import Lease
@@ -138,6 +139,8 @@ class Runtime:
     def _begin(self, job: Job, worker: str) -> Generation | Errand:
         if job.purpose == "count_tokens":
             return Errand(job, worker, self._publisher, partial(answer_count, upstream=self._upstream))
+        if job.purpose == "compact":
+            return Errand(job, worker, self._publisher, partial(answer_compact, upstream=self._upstream))
         return Generation(job, worker, self._upstream, self._publisher, self._writer)
 
     def _cancel(self, response_id: str) -> None:

@@ -1,4 +1,4 @@
-"""`POST /v1/responses` and `/v1/responses/input_tokens`: JSON or SSE, relayed from the event log.
+"""`POST /v1/responses`, `…/compact` and `…/input_tokens`: JSON or SSE, relayed from the event log.
 
 The relay is a task of its own while the endpoint watches the connection: a client that leaves is seen at once, and
 the response is cancelled wherever it runs.
@@ -16,7 +16,7 @@ from responses_api.protocol.clients import leaves_out_tools
 from responses_api.protocol.dialects import dialect_of
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Purpose
-from responses_api.protocol.request import CreateRequest, parse_count, parse_create
+from responses_api.protocol.request import CreateRequest, parse_compact, parse_count, parse_create
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
 from responses_api.services.access import authenticate
 from responses_api.services.create import create
@@ -43,6 +43,7 @@ class _Parser(Protocol):
 _PARSERS: Final[dict[Purpose, _Parser]] = {
     "respond": parse_create,
     "count_tokens": parse_count,
+    "compact": parse_compact,
 }
 
 

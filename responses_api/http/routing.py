@@ -14,6 +14,7 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 ENDPOINTS: Final[dict[str, Asgi]] = {
     "/v1/responses": CreateEndpoint(),
     "/v1/responses/input_tokens": CreateEndpoint("count_tokens"),
+    "/v1/responses/compact": CreateEndpoint("compact"),
 }
 
 

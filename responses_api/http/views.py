@@ -79,8 +79,8 @@ class InputItems(ApiView):
         return Response(stored.input_items(_caller(request).tenant_id, response_id, _page(request)))
 
 
-class InputTokens(ApiView):
-    """`/v1/responses/input_tokens`, which has `POST` alone. (`routing.py` sends that to the create endpoint.)"""
+class WorkersCalls(ApiView):
+    """`/v1/responses/compact` and `…/input_tokens`, which have `POST` alone. (`routing.py` sends it to workers.)"""
 
     @property
     def allowed_methods(self) -> list[str]:

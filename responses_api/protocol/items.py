@@ -49,6 +49,7 @@ SUPPORTED_TYPES = (
     "function_call_output",
     "reasoning",
     "compaction",
+    "compaction_trigger",
     "item_reference",
 )
 
@@ -121,6 +122,12 @@ class Compaction(TypedDict):
 
     type: Literal["compaction"]
     encrypted_content: Text
+
+
+class CompactionTrigger(TypedDict):
+    """Not a part of the conversation: asks that it be compacted. See `request.parse_create` for its place."""
+
+    type: Literal["compaction_trigger"]
 
 
 @with_config(
@@ -196,7 +203,14 @@ _ROLE_TAGS = {
 _ROLE_UNKNOWN = TAG + "role"
 _TYPE_TAGS = {
     kind: TAG + kind
-    for kind in ("function_call", "function_call_output", "reasoning", "compaction", "item_reference")
+    for kind in (
+        "function_call",
+        "function_call_output",
+        "reasoning",
+        "compaction",
+        "compaction_trigger",
+        "item_reference",
+    )
 }
 
 
@@ -231,6 +245,7 @@ Item = TypeAliasType(
         | Annotated[FunctionCallOutput, Tag("~function_call_output")]
         | Annotated[Reasoning, AfterValidator(_canonical_reasoning), Tag("~reasoning")]
         | Annotated[Compaction, Tag("~compaction")]
+        | Annotated[CompactionTrigger, Tag("~compaction_trigger")]
         | Annotated[ItemReference, AfterValidator(_canonical_reference), Tag("~item_reference")]
         | Annotated[
             dict[str, Any],

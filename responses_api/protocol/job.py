@@ -13,8 +13,8 @@ from responses_api.protocol.plain import Json
 
 _T = TypeVar("_T")
 
-Purpose = Literal["respond", "count_tokens"]
-"""What a job asks of its worker: a response, or how many tokens its input has."""
+Purpose = Literal["respond", "count_tokens", "compact"]
+"""What a job asks of its worker: a response, how many tokens its input has, or its conversation compacted."""
 
 
 @dataclass(frozen=True, slots=True)

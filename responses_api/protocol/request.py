@@ -3,7 +3,7 @@
 Specification: `CreateResponseBody`. An explicit null means the default; unknown fields are ignored.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import (
@@ -18,6 +18,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from responses_api.protocol.compaction import TRIGGER
 from responses_api.protocol.content import Text
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.items import Item
@@ -158,6 +159,18 @@ COUNTED = (
 )
 """The fields of which a model reads something: those that a request to count tokens has."""
 
+COMPACTED = (
+    "model",
+    "input",
+    "previous_response_id",
+    "instructions",
+    "prompt_cache_key",
+    "reasoning",
+    "service_tier",
+    "safety_identifier",
+)
+"""The fields that a request to compact has."""
+
 _BODY: TypeAdapter[CreateResponseBody] = TypeAdapter(CreateResponseBody)
 
 
@@ -166,7 +179,8 @@ class CreateRequest:
     """What a client asked for, defaults filled.
 
     `input` and `tools` are canonical (see `items` and `tools`). A sampling setting of None was not given: the
-    backend's own default holds. `text.format` keeps its JSON Schema here; a snapshot does not echo it.
+    backend's own default holds. `text.format` keeps its JSON Schema here; a snapshot does not echo it. `compacts`: the
+    input ended with a `compaction_trigger`, which is no item of it; the answer is one compaction item.
     """
 
     model: str
@@ -195,6 +209,7 @@ class CreateRequest:
     stream_options: Json | None
     safety_identifier: str | None
     prompt_cache_key: str | None
+    compacts: bool
 
     @property
     def obfuscates(self) -> bool:
@@ -233,7 +248,7 @@ def parse_create(body: Any, *, may_be_empty: bool = False, leave_out_tools: bool
         plain = _BODY.validate_python(body, strict=True)
     except ValidationError as failure:
         raise to_protocol_error(failure) from None
-    request = _fill(plain)
+    request = _without_trigger(_fill(plain))
     if not (request.input or request.previous_response_id or may_be_empty):
         raise _no_input()
     check_tool_choice(request.tool_choice, request.tools)
@@ -249,6 +264,36 @@ def parse_count(body: Any, *, leave_out_tools: bool = False) -> CreateRequest:
     if isinstance(body, dict):
         body = {name: body[name] for name in COUNTED if name in body} | {"store": False}
     return parse_create(body, leave_out_tools=leave_out_tools)
+
+
+def parse_compact(body: Any) -> CreateRequest:
+    """Validate the decoded body of a request to compact: fields of a create request; those without effect are ignored.
+
+    Raises as `parse_create` does. Specification: `CompactResponseMethodPublicBody`.
+    """
+    if isinstance(body, dict):
+        body = {name: body[name] for name in COMPACTED if name in body} | {"store": False}
+    return replace(parse_create(body), compacts=True)
+
+
+def _without_trigger(request: CreateRequest) -> CreateRequest:
+    """Take the compaction trigger off the end of the input, the only place that it may have."""
+    places = [index for index, item in enumerate(request.input) if item["type"] == TRIGGER]
+    if not places:
+        return request
+    if places[0] != len(request.input) - 1:
+        raise invalid_request(
+            f"'input[{places[0]}]' must be the last item of the input: it asks that what is before it be compacted.",
+            param=f"input[{places[0]}]",
+            code="invalid_value",
+        )
+    if places[0] == 0 and request.previous_response_id is None:
+        raise invalid_request(
+            "There is nothing before the compaction_trigger that could be compacted.",
+            param="input",
+            code="missing_required_parameter",
+        )
+    return replace(request, input=request.input[:-1], compacts=True)
 
 
 def _no_input() -> ProtocolError:
@@ -289,6 +334,7 @@ def _fill(body: Any) -> CreateRequest:
         stream_options=get("stream_options"),
         safety_identifier=get("safety_identifier"),
         prompt_cache_key=get("prompt_cache_key"),
+        compacts=False,
     )
 
 

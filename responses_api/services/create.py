@@ -34,7 +34,6 @@ from tenants.keys import Principal
 log = structlog.get_logger(__name__)
 
 _MANY_ITEMS: Final = 500
-_UNSERVED_ITEMS: Final = frozenset({"compaction"})
 _NOT_HANDED_OVER: Final = server_error(
     "The service cannot take requests at the moment; try again.", code="overloaded", status=503, retry_after=1
 )
@@ -164,12 +163,5 @@ def _refuse_unserved(request: CreateRequest) -> None:
             raise invalid_request(
                 f"Tools of the type '{tool['type']}' are not offered by this server; it serves: function.",
                 param=f"tools[{index}].type",
-                code="unsupported_value",
-            )
-    for index, item in enumerate(request.input):
-        if item["type"] in _UNSERVED_ITEMS:
-            raise invalid_request(
-                f"Items of the type '{item['type']}' are not offered by this server; send the items themselves.",
-                param=f"input[{index}].type",
                 code="unsupported_value",
             )

@@ -9,6 +9,7 @@ from typing import Final
 from django.conf import settings
 
 from responses_api.chains import CONTINUABLE
+from responses_api.protocol.compaction import continued
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
@@ -56,7 +57,7 @@ class Memory:
             return
         self._response_id = self._context = None
         if not job.request["store"]:
-            items = [*job.history, *job.input_items, *filter(_can_be_continued, final["output"])]
+            items = continued(job.context, list(filter(_can_be_continued, final["output"])))
             context = await off_loop_if(len(items) > _MANY_ITEMS, encode, items)
             self._response_id = job.response_id
             self._context = context if len(context) <= settings.MAX_CONTEXT_BYTES else None

@@ -48,6 +48,20 @@ def test_stream_helper_folds_to_the_same_response(app: openai.OpenAI, model: str
     assert app.responses.retrieve(final.id).output_text == final.output_text
 
 
+def test_compaction(app: openai.OpenAI, model: str) -> None:
+    first = app.responses.create(model=model, input="Remember the word heron.")
+    compacted = app.responses.compact(model=model, previous_response_id=first.id)
+    assert compacted.object == "response.compaction"
+    assert [item.type for item in compacted.output] == ["message", "compaction"]
+    assert compacted.usage.total_tokens > 0
+    base: Any = [item.to_dict(warnings=False) for item in compacted.output]
+    second = app.responses.create(model=model, input=[*base, {"role": "user", "content": "Hello"}])
+    assert second.output_text == "You said: Hello"
+    trigger: Any = [{"type": "compaction_trigger"}]
+    third = app.responses.create(model=model, input=trigger, previous_response_id=second.id)
+    assert [item.type for item in third.output] == ["compaction"]
+
+
 def test_tool_loop_by_hand(app: openai.OpenAI, model: str) -> None:
     conversation: ResponseInputParam = [{"role": "user", "content": "How is the weather?"}]
     first = app.responses.create(model=model, input=conversation, tools=[WEATHER], store=False)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from responses_api.protocol.plain import Json
+from responses_api.protocol.response import usage
 
 StopReason = Literal["stop", "length", "content_filter", "tool_calls"]
 
@@ -87,6 +88,30 @@ class UsageReport:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     total_tokens: int | None = None
+
+    def plus(self, other: "UsageReport") -> "UsageReport":
+        """What two calls cost together."""
+        return UsageReport(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self._total + other._total,
+        )
+
+    def to_usage(self) -> Json:
+        """The counts as a response shows them."""
+        return usage(
+            self.input_tokens,
+            self.output_tokens,
+            cached_tokens=self.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+            total_tokens=self.total_tokens,
+        )
+
+    @property
+    def _total(self) -> int:
+        return self.input_tokens + self.output_tokens if self.total_tokens is None else self.total_tokens
 
 
 @dataclass(frozen=True, slots=True)
