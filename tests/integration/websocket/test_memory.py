@@ -206,3 +206,25 @@ def test_what_cannot_be_asked_cannot_be_warmed_up(socket: Socket) -> None:
     for body in ({"model": "no-such-model"}, {"previous_response_id": "resp_gone"}, {"input": [CALL]}):
         socket.create(**{"input": "x", "generate": False, **body})
         assert socket.read_error()["status"] in (400, 404)
+
+
+def test_a_compacted_connection_goes_on_from_its_window(socket: Socket, upstream: ScriptedUpstream) -> None:
+    first = ask(socket, "I am Alice.")
+    upstream.reply(body=chat_stream("Alice greeted."))
+    trigger: Json = {"type": "compaction_trigger"}
+    socket.create(input=[trigger], previous_response_id=first["id"])
+    compacted = socket.read_response()
+    assert [item["type"] for item in compacted["output"]] == ["compaction"]
+    assert compacted["usage"]["total_tokens"] == 12
+    ask(socket, "Who am I?", previous_response_id=compacted["id"])
+    alice, summary, question = heard(upstream)
+    assert (alice, question) == ("I am Alice.", "Who am I?")
+    assert "Alice greeted." in summary
+
+
+def test_a_turn_whose_compaction_item_does_not_open_leaves_the_socket_usable(socket: Socket) -> None:
+    item = {"type": "compaction", "encrypted_content": "gAAAAABpM0Yj-7Zr"}
+    socket.create(input=[item])
+    error = socket.read_error()["error"]
+    assert (error["code"], error["param"]) == ("invalid_encrypted_content", "input[0].encrypted_content")
+    assert ask(socket, "Hello")["status"] == "completed"
