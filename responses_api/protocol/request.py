@@ -266,14 +266,14 @@ def parse_count(body: Any, *, leave_out_tools: bool = False) -> CreateRequest:
     return parse_create(body, leave_out_tools=leave_out_tools)
 
 
-def parse_compact(body: Any) -> CreateRequest:
+def parse_compact(body: Any, *, leave_out_tools: bool = False) -> CreateRequest:
     """Validate the decoded body of a request to compact: fields of a create request; those without effect are ignored.
 
     Raises as `parse_create` does. Specification: `CompactResponseMethodPublicBody`.
     """
     if isinstance(body, dict):
         body = {name: body[name] for name in COMPACTED if name in body} | {"store": False}
-    return replace(parse_create(body), compacts=True)
+    return replace(parse_create(body, leave_out_tools=leave_out_tools), compacts=True)
 
 
 def _without_trigger(request: CreateRequest) -> CreateRequest:
