@@ -1,8 +1,8 @@
 """The Celery application: which broker, which queues, how tasks are acknowledged.
 
-Live responses are acknowledged early: an answer that was half told is never told a second time; what a dead worker
-held is ended by the reaper instead (`responses_api/services/reap.py`). Results are not kept: the event log carries
-them, so neither the broker nor a result backend ever holds content. Messages carry response ids only.
+An answer that was half told is never told a second time: a job is claimed once, however often its message comes, and
+what a dead worker held is ended by the reaper (`responses_api/services/reap.py`). Results are not kept: the event log
+carries them, so neither the broker nor a result backend ever holds content. Messages carry response ids only.
 """
 
 import os
@@ -12,23 +12,24 @@ from urllib.parse import urlsplit
 
 from celery import Celery
 from celery.signals import setup_logging
+from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 from django.conf import settings
 
 from config.logging import configure
-from responses_api.dispatch import QUEUES
+from responses_api.dispatch import AMQP_QUEUE, QUEUES, destination, is_amqp
 
 _DEFAULT_QUEUE = "antiphon.default"
+# Of the queue for ever: RabbitMQ refuses one that is declared otherwise than it was made.
+_PRIORITIES = 9
+# RabbitMQ would close the channel of a worker that acknowledges nothing for half an hour.
+_LONGEST_UNACKNOWLEDGED_MILLISECONDS = 24 * 60 * 60 * 1000
 
 
 def _scheme() -> str:
     return urlsplit(str(settings.CELERY_BROKER_URL)).scheme
-
-
-def _is_amqp() -> bool:
-    return _scheme().startswith("amqp")
 
 
 def _transport_options() -> dict[str, Any]:
@@ -37,13 +38,32 @@ def _transport_options() -> dict[str, Any]:
     Without `ack_emulation` a message costs one write less at each end. Redelivery is not missed: live messages are
     acknowledged early anyway, and what a lost worker held is ended by the reaper.
     """
-    if _is_amqp():
+    if is_amqp():
         return {}
     return {
         "ack_emulation": False,
         "queue_order_strategy": "priority",  # in the order of QUEUES
         "socket_keepalive": True,
         "health_check_interval": 25,
+    }
+
+
+def _amqp_options() -> dict[str, Any]:
+    """RabbitMQ only: what makes it hand out the most urgent message first, and only to a slot that is free.
+
+    It holds messages back only from who has not acknowledged as many as it may have: acknowledged early, as many again
+    would wait in the worker's memory, in the order in which they came.
+    """
+    if not is_amqp():
+        return {}
+    arguments = {
+        "x-queue-type": "classic",
+        "x-max-priority": _PRIORITIES,
+        "x-consumer-timeout": _LONGEST_UNACKNOWLEDGED_MILLISECONDS,
+    }
+    return {
+        "task_queues": [Queue(AMQP_QUEUE, queue_arguments=arguments)],
+        "task_acks_late": True,
     }
 
 
@@ -61,13 +81,12 @@ app.conf.update(
     task_ignore_result=True,
     task_serializer="json",
     accept_content=["json"],
-    task_acks_late=False,
-    task_default_queue=_DEFAULT_QUEUE,
+    task_default_queue=destination(_DEFAULT_QUEUE)["queue"],
     task_create_missing_queues=True,
     worker_prefetch_multiplier=1,
-    # A message waits in the broker for a worker with a free slot, not in the memory of a busy one. (Redis only;
-    # RabbitMQ hands a worker at most as many as it has slots.)
-    worker_disable_prefetch=not _is_amqp(),
+    # A message waits in the broker for a worker with a free slot, not in the memory of a busy one. (Of Redis only; for
+    # RabbitMQ see above.)
+    worker_disable_prefetch=not is_amqp(),
     worker_send_task_events=False,
     worker_enable_remote_control=False,
     worker_hijack_root_logger=False,
@@ -75,19 +94,20 @@ app.conf.update(
         "reap lost workers": {
             "task": "antiphon.reap",
             "schedule": settings.LEASE_SECONDS / 2,
-            "options": {"queue": _DEFAULT_QUEUE, "expires": settings.LEASE_SECONDS},
+            "options": {**destination(_DEFAULT_QUEUE), "expires": settings.LEASE_SECONDS},
         },
     },
+    **_amqp_options(),
 )
 app.autodiscover_tasks(["workers"])
 
 WORKER_ARGUMENTS = (
     "--pool=threads",
-    "--concurrency=128",
+    f"--concurrency={settings.WORKER_SLOTS}",
     "--without-gossip",
     "--without-mingle",
     "--without-heartbeat",
-    f"--queues={','.join(QUEUES)}",
+    f"--queues={AMQP_QUEUE if is_amqp() else ','.join(QUEUES)}",
 )
 
 

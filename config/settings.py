@@ -175,6 +175,7 @@ UNSENT_BYTES = positive(env.int, "ANTIPHON_UNSENT_BYTES", 8 * 1024 * 1024)
 STUCK_SECONDS = positive(env.float, "ANTIPHON_STUCK_SECONDS", 30.0)
 
 # --- workers --------------------------------------------------------------------------------------
+WORKER_SLOTS = positive(env.int, "ANTIPHON_WORKER_SLOTS", 128)
 DRAIN_SECONDS = positive(env.float, "ANTIPHON_DRAIN_SECONDS", 20.0)
 LEASE_SECONDS = positive(env.float, "ANTIPHON_LEASE_SECONDS", 8.0)
 RESPONSE_SECONDS = positive(env.float, "ANTIPHON_RESPONSE_SECONDS", 1800.0)

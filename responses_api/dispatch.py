@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from celery import current_app
@@ -28,8 +28,22 @@ _TIER_QUEUES: Final = {
 }
 # In the order in which a worker serves them.
 QUEUES: Final = tuple(dict.fromkeys(_TIER_QUEUES.values()))
+AMQP_QUEUE: Final = "antiphon"
+"""RabbitMQ deals from several queues as it likes: there all are this one, in the order of the messages' priorities."""
 _MOST_WAITING: Final = 4_000
 _MOST_PER_MESSAGE: Final = 8
+
+
+def is_amqp() -> bool:
+    """Whether the broker is RabbitMQ."""
+    return str(settings.CELERY_BROKER_URL).startswith("amqp")
+
+
+def destination(queue_name: str) -> dict[str, Any]:
+    """Where a message for one of `QUEUES` goes, as Celery's options."""
+    if is_amqp():
+        return {"queue": AMQP_QUEUE, "priority": len(QUEUES) - 1 - QUEUES.index(queue_name)}
+    return {"queue": queue_name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +106,7 @@ class Dispatcher:
             current_app.send_task(
                 GENERATE,
                 args=([handover.response_id for handover in batch],),
-                queue=queue_name,
+                **destination(queue_name),
                 expires=settings.QUEUE_SECONDS,
                 ignore_result=True,
                 retry=True,

@@ -57,7 +57,7 @@ class Service:
         """Bring everything up and return when the service says it is ready."""
         self.upstream.start()
         self.env = self._environment()
-        parts = Parts(Environment(root=ROOT, var=self.folder, given=self.env))
+        parts = self._parts()
         parts.logs.mkdir(parents=True, exist_ok=True)
         self.web = Process(parts.web("127.0.0.1", self.port))
         self.worker = Process(parts.worker())
@@ -107,6 +107,10 @@ class Service:
     def start_worker(self) -> None:
         """Start the worker again. What is asked meanwhile waits in the queue for it."""
         self.worker.start()
+
+    def another_worker(self, **variables: str) -> Process:
+        """A worker with other settings, to be started and stopped by the test."""
+        return Process(self._parts(variables).worker())
 
     def restart_web(self) -> None:
         """Stop the web process as an operator does, and start it on the same port."""
@@ -194,6 +198,9 @@ class Service:
             "TEST_UPSTREAM_KEY": UPSTREAM_KEY,
         }
         return {**inherited, **own, **self._settings}
+
+    def _parts(self, variables: dict[str, str] | None = None) -> Parts:
+        return Parts(Environment(root=ROOT, var=self.folder, given={**self.env, **(variables or {})}))
 
     def _is_ready(self) -> bool:
         for process in self.processes:
