@@ -6,7 +6,7 @@ from responses_api.http.reference import refusals as r
 from responses_api.http.reference import websocket
 from responses_api.http.reference.call import JSON, SSE, Answer, Call, Parameter
 from responses_api.http.reference.examples import ASKED, MODEL, RESPONSE_ID
-from responses_api.http.reference.schemas import COUNT_BODY
+from responses_api.http.reference.schemas import COMPACT_BODY, COUNT_BODY
 from responses_api.protocol.published import answers
 from responses_api.protocol.published.events import ResponseStreamEvent
 from responses_api.protocol.published.response import Response
@@ -156,6 +156,28 @@ CALLS: Final[tuple[Call, ...]] = (
         parameters=(_RESPONSE_ID, *_page("items", r"^[^\x00]*$"), _INCLUDE),
         answers=(Answer(description="A page of items.", content={JSON: answers.ItemList}),),
         refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *_ANY),
+    ),
+    Call(
+        method="post",
+        path="/v1/responses/compact",
+        name="compactResponse",
+        tag="Responses",
+        summary="Compact a conversation",
+        description=(
+            "Answers a window to go on from: the messages that are not the model's as they are, and one sealed "
+            "`compaction` item for everything else, which the model summarises. Send its `output` as input, with what "
+            'follows. Nothing is stored. `{"type": "compaction_trigger"}` as the last input item of a create request '
+            "does the same to a chain: the response is the `compaction` item, and what continues it has the window."
+        ),
+        body=COMPACT_BODY,
+        body_examples={
+            "chain": {
+                "model": MODEL,
+                "previous_response_id": RESPONSE_ID,
+            }
+        },
+        answers=(Answer(description="The window.", content={JSON: answers.CompactedWindow}),),
+        refusals=_GENERATED,
     ),
     Call(
         method="post",

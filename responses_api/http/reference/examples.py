@@ -15,6 +15,7 @@ RESPONSE_ID: Final = "resp_019ad2b8f6c0d2f1c07b1e5a4c0f9a3be8d471266a5b"
 
 _MESSAGE_ID: Final = "msg_019ad2b8f6f1a95e03c2d7b84f16e0927c5da83b1e40"
 _INPUT_ID: Final = "msg_019ad2b8f6c00b7d9f4e2a6158c3d7e9f012b4a6c8d0"
+_COMPACTION_ID: Final = "cmp_019ad2b8f6c03f5e8a7b9c1d0e2f4a6b8c0d1e3f5a7b"
 _CREATED_AT: Final = 1764460800
 
 ASKED: Final[Json] = {"model": MODEL, "input": "Say hello."}
@@ -55,6 +56,16 @@ EXAMPLES: Final[dict[Any, Any]] = {
     answers.ResponseList: _list(_RESPONSE),
     answers.ItemList: _list(stored_item(_REQUEST.input[0], _INPUT_ID)),
     answers.DeletedResponse: {"id": RESPONSE_ID, "object": "response", "deleted": True},
+    answers.CompactedWindow: {
+        "id": RESPONSE_ID,
+        "object": "response.compaction",
+        "created_at": _CREATED_AT,
+        "output": [
+            stored_item(_REQUEST.input[0], _INPUT_ID),
+            {"type": "compaction", "id": _COMPACTION_ID, "encrypted_content": "AX8cZ0v…"},
+        ],
+        "usage": usage(input_tokens=139, output_tokens=43),
+    },
     answers.TokenCount: {"object": "response.input_tokens", "input_tokens": 12},
     answers.Model: _MODEL,
     answers.ModelList: {"object": "list", "data": [_MODEL]},

@@ -244,7 +244,9 @@ FORBIDDEN: Final = _the(
 )
 NOT_OFFERED: Final = _the(
     "A call that this server does not offer.",
-    invalid_request("POST /v1/responses/compact is not offered by this server.", code="unsupported_endpoint"),
+    invalid_request(
+        "POST /v1/responses/resp_1/cancel is not offered by this server.", code="unsupported_endpoint"
+    ),
 )
 
 # ---- of WebSocket

@@ -12,10 +12,11 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.published import answers, events, response
-from responses_api.protocol.request import COUNTED, CreateResponseBody
+from responses_api.protocol.request import COMPACTED, COUNTED, CreateResponseBody
 
 REF: Final = "#/components/schemas/"
 COUNT_BODY: Final = "CountTokensBody"
+COMPACT_BODY: Final = "CompactBody"
 MESSAGE_BODY: Final = "ResponseCreateMessageBody"
 
 _REQUESTS: Final[tuple[Any, ...]] = (CreateResponseBody,)
@@ -25,6 +26,7 @@ _ANSWERS: Final[tuple[Any, ...]] = (
     answers.ItemList,
     answers.DeletedResponse,
     answers.TokenCount,
+    answers.CompactedWindow,
     answers.Model,
     answers.ModelList,
     answers.Health,
@@ -50,7 +52,11 @@ def components() -> Json:
     """Every named schema, by name."""
     requests = _named(_REQUESTS, _request_name)
     create = requests[CreateResponseBody.__name__]
-    requests |= {COUNT_BODY: _counted(create), MESSAGE_BODY: _over_websocket(create)}
+    requests |= {
+        COUNT_BODY: _counted(create),
+        COMPACT_BODY: _compacted(create),
+        MESSAGE_BODY: _over_websocket(create),
+    }
     return dict(sorted({**requests, **_named(_ANSWERS, str)}.items()))
 
 
@@ -67,6 +73,16 @@ def _counted(create: Json) -> Json:
         "title": COUNT_BODY,
         "description": "A request whose input tokens are to be counted. Other fields of a create request are ignored.",
         "properties": {name: create["properties"][name] for name in COUNTED},
+    }
+
+
+def _compacted(create: Json) -> Json:
+    """The body of a request to compact."""
+    return {
+        **create,
+        "title": COMPACT_BODY,
+        "description": "What is to be compacted. Other fields of a create request are ignored.",
+        "properties": {name: create["properties"][name] for name in COMPACTED},
     }
 
 

@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from responses_api.protocol.errors import ErrorType
 from responses_api.protocol.published.items import Item
-from responses_api.protocol.published.response import Response
+from responses_api.protocol.published.response import Response, Usage
 from responses_api.protocol.published.shape import shape
 
 
@@ -69,6 +69,20 @@ class TokenCount(TypedDict):
 
     object: Literal["response.input_tokens"]
     input_tokens: int
+
+
+@shape
+class CompactedWindow(TypedDict):
+    """A conversation told shorter, to go on from: the items of `output` are the input of what follows."""
+
+    id: str
+    object: Literal["response.compaction"]
+    output: list[Item]
+    """The messages that are not the model's, then one compaction item for everything else."""
+    created_at: int
+    """Unix seconds."""
+    usage: Usage
+    """The sum of all calls that it took."""
 
 
 @shape
