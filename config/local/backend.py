@@ -29,6 +29,7 @@ def register(base_url: str) -> None:
             f"--model={MODEL}",
             f"--context-window={CONTEXT_WINDOW}",
             "--token-counting=llama_cpp",
+            "--images=noted",
         )
     elif backend.base_url != base_url:
         backend.base_url = base_url

@@ -48,6 +48,7 @@ class BackendAdmin(OperatorAdmin):
                     "base_url",
                     "api_key_env",
                     "token_counting",
+                    "images",
                     "is_enabled",
                     "created",
                 )

@@ -23,6 +23,12 @@ TOKEN_COUNTING: Final = (
     ("vllm", "by the backend: vLLM's /tokenize"),
 )
 
+IMAGES: Final = (
+    ("sent", "sent: the models see images"),
+    ("noted", "noted: the models see none, and read that there was one"),
+    ("refused", "refused with 400"),
+)
+
 
 def without_credentials(url: str) -> None:
     """Refuse `https://user:password@host`: the address is shown, logged and stored in the clear."""
@@ -63,6 +69,13 @@ class Backend(models.Model):
         default="local",
         db_default="local",
         help_text="Who counts the tokens of a request. Where the backend fails to, it is done here.",
+    )
+    images = models.CharField(
+        max_length=16,
+        choices=IMAGES,
+        default="sent",
+        db_default="sent",
+        help_text="What becomes of an image in a request.",
     )
     connect_timeout = models.FloatField(
         default=5, db_default=5, validators=[MinValueValidator(0.1)], help_text="Seconds to connect."
@@ -105,6 +118,7 @@ class Backend(models.Model):
             idle_timeout=self.idle_timeout,
             total_timeout=self.total_timeout,
             token_counting=self.token_counting,
+            images=self.images,
         )
 
 

@@ -22,7 +22,8 @@ class BackendSpec:
     """Where and how to call a model. All timeouts are in seconds.
 
     `api_key_env` names the environment variable of the worker that holds the credential: the credential
-    itself never travels. `token_counting` says who counts tokens: the worker ("local"), or the backend and how.
+    itself never travels. `token_counting` says who counts tokens: the worker ("local"), or the backend and how;
+    `images` what becomes of an image: "sent", "noted" (the model reads that there was one) or "refused".
     """
 
     name: str
@@ -34,6 +35,7 @@ class BackendSpec:
     idle_timeout: float
     total_timeout: float
     token_counting: str = "local"
+    images: str = "sent"
 
     def to_plain(self) -> Json:
         """Every field as JSON."""

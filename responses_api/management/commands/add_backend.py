@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from responses_api.models import Backend, Route
-from responses_api.models.backend import KINDS, TOKEN_COUNTING
+from responses_api.models.backend import IMAGES, KINDS, TOKEN_COUNTING
 
 _TOKENS = re.compile("[0-9]{1,10}")
 _TIMEOUTS = ("connect", "first_byte", "idle", "total")
@@ -23,6 +23,10 @@ _KIND_HELP = (
 _COUNTING_HELP = (
     "who counts the tokens of a request. local (the default): this service, with the vocabulary o200k_base, which is "
     "an estimate for most models. llama_cpp and vllm: the backend itself, exactly."
+)
+_IMAGES_HELP = (
+    "what becomes of an image: sent (the default), noted (for models that see none: they read that there was one) or "
+    "refused with 400"
 )
 _WINDOW_HELP = (
     "the most tokens, input and output together, that the model takes, or each of the models; may be repeated. Without "
@@ -64,6 +68,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--token-counting", choices=[name for name, _ in TOKEN_COUNTING], help=_COUNTING_HELP
         )
+        parser.add_argument("--images", choices=[name for name, _ in IMAGES], help=_IMAGES_HELP)
         for name in _TIMEOUTS:
             parser.add_argument(f"--{name.replace('_', '-')}-timeout", type=_seconds, metavar="SECONDS")
 
@@ -77,8 +82,7 @@ class Command(BaseCommand):
             for timeout in _TIMEOUTS
             if options[f"{timeout}_timeout"] is not None
         }
-        if options["token_counting"] is not None:
-            fields["token_counting"] = options["token_counting"]
+        fields |= {name: options[name] for name in ("token_counting", "images") if options[name] is not None}
         with transaction.atomic():
             backend = _save_backend(name, fields)
             for model in models:

@@ -25,6 +25,7 @@ BACKEND = {
     "base_url": "https://api.example.com/v1",
     "api_key_env": "EXAMPLE_KEY",
     "token_counting": "vllm",
+    "images": "noted",
     "is_enabled": "on",
     "connect_timeout": "5",
     "first_byte_timeout": "120",
@@ -89,6 +90,7 @@ def test_a_backend_is_made_with_its_routes(operator: Client) -> None:
         "EXAMPLE_KEY",
     )
     assert (route.context_window, route.backend.token_counting) == (32_000, "vllm")
+    assert route.backend.images == "noted"
     assert "large" in operator.get(BACKENDS).content.decode()
     assert operator.get(f"{BACKENDS}{route.backend_id}/change/").status_code == 200
     assert "EXAMPLE_KEY" not in LogEntry.objects.get().change_message

@@ -17,6 +17,7 @@ def test_the_first_run_adds_it() -> None:
     assert list(served) == [MODEL]
     assert served[MODEL].backend.base_url == "http://127.0.0.1:4001/v1"
     assert served[MODEL].backend.token_counting == "llama_cpp"
+    assert served[MODEL].backend.images == "noted"
     assert served[MODEL].context_window == CONTEXT_WINDOW
 
 

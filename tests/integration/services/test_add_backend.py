@@ -116,3 +116,11 @@ def test_the_help_explains_both_kinds() -> None:
     told = " ".join(Command().create_parser("manage.py", "add_backend").format_help().split())
     assert "chat_completions (the default): the Chat Completions API as most servers have it" in told
     assert "openai_chat_completions: the same as OpenAI itself takes it" in told
+
+
+def test_images_are_sent_unless_said_otherwise_and_that_stays_so() -> None:
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].backend.images == "sent"
+    add_backend("one", "--model", "a", "--images", "noted")
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].backend.images == "noted"
