@@ -102,7 +102,7 @@ def test_a_format_that_is_none_is_refused_by_its_path(
 def test_a_refusal_is_told_piece_by_piece_and_never_as_text(
     friend: Client, upstream: ScriptedUpstream
 ) -> None:
-    said = [
+    said: list[Json] = [
         {"role": "assistant", "content": None, "refusal": ""},
         {"refusal": "I will "},
         {"refusal": "not."},
