@@ -19,6 +19,7 @@ _FAREWELL_SECONDS: Final = 2.0
 """How long a cancelled application may take to tell its client."""
 
 _LAST_BYTES_SECONDS: Final = 0.2
+_CLOSE_SECONDS: Final = 5.0
 
 
 class WebServer(Server):  # type: ignore[misc]  # daphne has no types
@@ -37,6 +38,12 @@ class WebServer(Server):  # type: ignore[misc]  # daphne has no types
             scope["extensions"] = {"websocket.http.response": {}}
         return super().create_application(protocol, scope)
 
+    async def handle_reply(self, protocol: Any, message: Any) -> None:
+        """Do what an application says, and let it wait for its client."""
+        await super().handle_reply(protocol, message)
+        if isinstance(protocol, Socket):
+            await protocol.until_it_may_send()
+
     def listen_success(self, port: Any) -> None:
         """A port listens."""
         self._ports.append(port)
@@ -48,9 +55,12 @@ class WebServer(Server):  # type: ignore[misc]  # daphne has no types
 
     def _take_over(self) -> None:
         self.ws_factory.protocol = Socket
-        # A frame that breaks a rule is answered with a close code, not with a dropped connection; only a pong answers
-        # a ping, since a client may send and never read.
-        self.ws_factory.setProtocolOptions(failByDrop=False, autoPingRestartOnAnyTraffic=False)
+        # A frame that breaks a rule is answered with a close code, not with a dropped connection; many clients read it
+        # only when they have sent the rest of a message that is too large. Only a pong answers a ping, since a client
+        # may send and never read.
+        self.ws_factory.setProtocolOptions(
+            failByDrop=False, closeHandshakeTimeout=_CLOSE_SECONDS, autoPingRestartOnAnyTraffic=False
+        )
 
     async def _end(self) -> None:
         for port in self._ports:

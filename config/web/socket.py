@@ -4,6 +4,7 @@ daphne by itself never waits for a client and never looks at what is unsent, tak
 refuses each handshake with 403, and cannot send the close codes that RFC 6455 has for a server.
 """
 
+import asyncio
 import time
 from http import HTTPStatus
 from typing import Any, Final
@@ -16,12 +17,17 @@ log = structlog.get_logger(__name__)
 
 _TEXT: Final = 1
 _NORMAL: Final = 1000
+_LISTEN_SECONDS: Final = 0.002
 
 
 class Socket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
-    """One connection. It is dropped when its client leaves bytes unread for too long, or too many of them."""
+    """One connection. Who sends to it waits for its client to read; one that reads nothing for too long is dropped.
+
+    It is its transport's producer (Twisted's word for what must pause while the transport has enough to send).
+    """
 
     autoPingPending: bytes | None
+    _may_send: asyncio.Event | None = None
     _refusal: Any = None
     _written = 0
     _taken = 0
@@ -30,6 +36,11 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
     _received_at = 0.0
 
     # ---- from the application
+
+    async def until_it_may_send(self) -> None:
+        """Wait while the transport has enough to send."""
+        if self._may_send is not None:
+            await self._may_send.wait()
 
     def handle_reply(self, message: Any) -> None:
         """Do what the application says."""
@@ -51,6 +62,10 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
     def _accept(self, message: Any) -> None:
         headers = {name.decode(): value.decode("latin-1") for name, value in message.get("headers") or ()}
         self._taken_at = self._pinged_at = time.monotonic()
+        self._may_send = asyncio.Event()
+        self._may_send.set()
+        self.unregisterProducer()  # the HTTP channel, whose connection this was
+        self.registerProducer(self, True)
         self.handshake_deferred.callback((message.get("subprotocol"), headers))
         del self.handshake_deferred
 
@@ -70,14 +85,47 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
     def _send_text(self, payload: bytes) -> None:
         if self.state != self.STATE_OPEN:
             return  # it is being closed; the application hears of it
-        if self._unsent() > settings.UNSENT_BYTES:
-            self._drop("too much is unsent")
-            return
         self._written += len(payload)
         # Not by `sendMessage`, which bounds what is sent as what is received.
         self.sendFrame(opcode=_TEXT, payload=payload)
 
+    # ---- a client that sends faster than it is heard
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:
+        """A message has come. No more is read until the application has taken it."""
+        super().onMessage(payload, isBinary)
+        self.transport.pauseProducing()
+        asyncio.get_running_loop().call_soon(self._listen)
+
+    def _listen(self) -> None:
+        """Read on, if the application has taken everything and is not waiting for the client itself."""
+        if not self.application_queue.empty():
+            asyncio.get_running_loop().call_later(_LISTEN_SECONDS, self._listen)
+        elif self._may_send is not None and self._may_send.is_set():
+            self.transport.resumeProducing()
+
     # ---- a client that does not read
+
+    def pauseProducing(self) -> None:
+        """The transport has enough. Nor is the client heard then: what it sends would only make more to send."""
+        if self._may_send is not None:
+            self._may_send.clear()
+            self.transport.pauseProducing()
+
+    def resumeProducing(self) -> None:
+        """The transport has sent everything."""
+        if self._may_send is not None:
+            self._may_send.set()
+            self._listen()
+
+    def stopProducing(self) -> None:
+        """The connection is lost."""
+
+    def onClose(self, *args: Any) -> None:
+        """The connection is closed: nobody need wait for it."""
+        if self._may_send is not None:
+            self._may_send.set()
+        super().onClose(*args)
 
     def check_timeouts(self) -> None:
         """Look after the connection, every two seconds."""

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import structlog
+from django.conf import settings
 from redis.exceptions import RedisError
 
 from responses_api.eventlog import bus, journal, names
 from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.message import LAST, Kind, Message
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
 from responses_api.protocol.sse import encode
 
 log = structlog.get_logger(__name__)
@@ -23,6 +24,10 @@ _HOUSEKEEPING_SECONDS: Final = 1.0
 _BLOCK_MILLISECONDS: Final = 2_000
 _RETRY_SECONDS: Final = 0.25
 
+_TOO_SLOW: Final = invalid_request(
+    "The client reads more slowly than the response is generated, and too much waits to be sent; ask again.",
+    code="client_too_slow",
+)
 _LOST: Final = server_error("The event log lost a part of this response; ask again.", code="events_lost")
 
 
@@ -33,6 +38,7 @@ class Follower:
         self._inbox = inbox
         self._response_id = response_id
         self._messages: deque[Message] = deque()
+        self._bytes = 0
         self._waiter: asyncio.Future[None] | None = None
         self._next = 0
         self._is_failed = False
@@ -41,7 +47,11 @@ class Follower:
 
     async def next_message(self, timeout: float) -> Message | None:
         """The next message, or None after `timeout` seconds of silence."""
-        return self._messages.popleft() if await self.has_more(timeout) else None
+        if not await self.has_more(timeout):
+            return None
+        message = self._messages.popleft()
+        self._bytes -= len(message.body)
+        return message
 
     async def has_more(self, timeout: float) -> bool:
         """Whether a message is there, or comes within `timeout` seconds."""
@@ -64,6 +74,14 @@ class Follower:
             return True
         if message.first > self._next:
             return False
+        if (
+            self._bytes + len(message.body) > settings.UNSENT_BYTES
+            and self._messages
+            and message.kind not in LAST
+        ):
+            # Its edge waits for a client that does not read. What is kept for such a one is bounded.
+            self.fail(_TOO_SLOW)
+            return True
         self._next = max(self._next, message.next)
         self.is_ended = message.kind in LAST
         self._take(message)
@@ -97,6 +115,7 @@ class Follower:
 
     def _take(self, message: Message) -> None:
         self._messages.append(message)
+        self._bytes += len(message.body)
         self._wake()
 
     def _wake(self) -> None:

@@ -19,6 +19,7 @@ from responses_api.protocol.dialects import dialect_of
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
 from responses_api.protocol.reading import LARGE_BYTES
+from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.sse import decode, frames_to_data
 from responses_api.services.access import authenticate
 from responses_api.services.create import Prepared, Started, prepare, start
@@ -27,6 +28,7 @@ from responses_api.services.offload import off_loop_if
 from responses_api.services.warm import warm
 from responses_api.websocket.memory import Memory
 from responses_api.websocket.messages import Turn, continued_by, envelope, read_message, turn_of
+from responses_api.websocket.shown import asked_of_the_worker, shown_event
 from responses_api.websocket.waiting import MessageQueue, Waiting
 from tenants.keys import Principal
 
@@ -153,44 +155,47 @@ class Connection:
         """Run one turn and return the response's final snapshot. Raises `ProtocolError` where it never began."""
         prepared = await prepare(
             principal=principal,
-            request=turn.request,
+            request=asked_of_the_worker(turn.request),
             dialect=dialect_of(self._client.headers, principal.dialect),
             request_id=self._client.request_id,
             remembered=await self._memory.recall(turn.request),
         )
         with structlog.contextvars.bound_contextvars(response_id=prepared.job.response_id):
-            final = await (self._generate(prepared) if turn.generates else self._warm(prepared))
+            if turn.generates:
+                final = await self._generate(prepared, turn.request)
+            else:
+                final = await self._warm(prepared, turn.request)
         await self._memory.learn(prepared.job, final)
         return final
 
-    async def _warm(self, prepared: Prepared) -> Json:
+    async def _warm(self, prepared: Prepared, request: CreateRequest) -> Json:
         message, final = await warm(prepared.job)
-        await self._tell(message)
+        await self._tell(message, request)
         return final
 
-    async def _generate(self, prepared: Prepared) -> Json:
+    async def _generate(self, prepared: Prepared, request: CreateRequest) -> Json:
         started = start(prepared)
         try:
-            return await self._relay(started)
+            return await self._relay(started, request)
         finally:
             await started.listener.close()
 
-    async def _relay(self, started: Started) -> Json:
+    async def _relay(self, started: Started, request: CreateRequest) -> Json:
         message = await self._first_message(started)
         try:
             while message is None or message.kind is Kind.EVENTS:
                 if message is not None:
-                    await self._tell(message)
+                    await self._tell(message, request)
                 message = await started.listener.next_message()
         except asyncio.CancelledError:
             if self._is_stopped:
-                await self._tell(started.listener.break_off(STOPPED))
+                await self._tell(started.listener.break_off(STOPPED), request)
             raise
         except Exception:
             # The client has seen the response begin: whatever happens now has to be said in its events.
             log.exception("relay failed")
             message = started.listener.break_off(internal_error())
-        last = await self._tell(message)
+        last = await self._tell(message, request)
         final: Json = decode(last)["response"]
         return final
 
@@ -207,11 +212,11 @@ class Connection:
             raise ProtocolError.from_plain(decode(message.body))
         return message
 
-    async def _tell(self, message: Message) -> bytes:
-        """Send each event of a message as a frame of its own; the last one."""
+    async def _tell(self, message: Message, request: CreateRequest) -> bytes:
+        """Send each event of a message as a frame of its own; the last one as the worker told it."""
         data = b""
         for data in frames_to_data(message.body):
-            await self._client.send(data.decode())
+            await self._client.send(shown_event(data, request).decode())
         return data
 
 

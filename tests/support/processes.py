@@ -19,6 +19,12 @@ class Process:
         return self._child is not None and not self._child.ended
 
     @property
+    def pid(self) -> int:
+        """The process's id; it must have been started."""
+        assert self._child is not None
+        return self._child.process.pid
+
+    @property
     def crashed(self) -> bool:
         """Whether it has ended though nobody asked it to."""
         return self._wanted and not self.running

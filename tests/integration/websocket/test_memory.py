@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.integration.websocket.conftest import Connect
-from tests.support.chat import ToolCall, chat_calls, chat_error, chat_stream
+from tests.support.chat import ToolCall, chat_calls, chat_error, chat_stream, chunk, frame
 from tests.support.checks import assert_unknown_to, output_text, stored_response
 from tests.support.client import Client, Json
 from tests.support.upstream import ScriptedUpstream
@@ -152,6 +152,25 @@ def test_a_tool_loop_without_storage(socket: Socket, upstream: ScriptedUpstream)
     call_id = first["output"][0]["call_id"]
     socket.create(input=[CALL | {"call_id": call_id}], previous_response_id=first["id"], tools=[TOOL])
     assert output_text(socket.read_response()) == "The tool returned: 12 degrees"
+
+
+@pytest.mark.parametrize("include", [[], ["reasoning.encrypted_content"]], ids=["hidden", "shown"])
+def test_a_tool_loop_keeps_the_state_of_reasoning_whether_or_not_it_is_shown(
+    include: list[str], socket: Socket, upstream: ScriptedUpstream
+) -> None:
+    thought = frame(chunk({"reasoning_content": "Look it up."}))
+    upstream.reply(body=thought + chat_calls(ToolCall("get_weather", "{}")))
+    socket.create(input="How is the weather?", tools=[TOOL], include=include)
+    done = socket.read_event("response.output_item.done")["item"]
+    first = socket.read_event("response.completed")["response"]
+    for reasoning in (done, first["output"][0]):
+        assert reasoning["type"] == "reasoning"
+        assert ("encrypted_content" in reasoning) == bool(include)
+    call_id = first["output"][1]["call_id"]
+    socket.create(input=[CALL | {"call_id": call_id}], previous_response_id=first["id"], tools=[TOOL])
+    assert socket.read_response()["status"] == "completed"
+    assistant = upstream.requests()[-1].body["messages"][1]
+    assert assistant["reasoning_content"] == "Look it up."
 
 
 def test_a_call_that_was_cut_short_is_left_out_as_in_a_stored_chain(
