@@ -172,11 +172,12 @@ def _check_backends() -> list[CheckMessage]:
     """antiphon.W002 and W003: no backend, or one whose key variable is not set here."""
     if "responses_api_route" not in connection.introspection.table_names():
         return []  # `migrate` runs the checks before the tables are there
-    from responses_api.models import Backend
+    from responses_api.models import Backend, Route
 
-    backends = list(Backend.objects.filter(is_enabled=True))
+    # `migrate` runs the checks before it adds columns, too: only those that have always been there are read.
+    backends = list(Backend.objects.filter(is_enabled=True).values_list("name", "api_key_env"))
     messages: list[CheckMessage] = []
-    if not any(backend.routes.exists() for backend in backends):
+    if not Route.objects.filter(backend__is_enabled=True).exists():
         messages.append(
             Warning(
                 "No model is served: there is no enabled backend with a route.",
@@ -184,11 +185,11 @@ def _check_backends() -> list[CheckMessage]:
                 id="antiphon.W002",
             )
         )
-    for backend in backends:
-        if backend.api_key_env and backend.api_key_env not in os.environ:
+    for name, variable in backends:
+        if variable and variable not in os.environ:
             messages.append(
                 Warning(
-                    f"The backend '{backend.name}' takes its key from {backend.api_key_env}, which is not set here.",
+                    f"The backend '{name}' takes its key from {variable}, which is not set here.",
                     hint="Set it in the workers' environment or in .env.",
                     id="antiphon.W003",
                 )

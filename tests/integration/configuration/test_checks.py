@@ -10,7 +10,7 @@ import environ
 import psycopg
 import pytest
 from django.core.checks import CheckMessage, run_checks
-from django.db import connection
+from django.db import connection, transaction
 from psycopg import sql
 from pytest_django import Settings
 
@@ -202,3 +202,13 @@ def test_a_command_says_why_it_cannot_connect_and_waits_for_no_pool(settings: Se
     assert "`make run`" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "couldn't get a connection" not in ended.stderr
+
+
+def test_a_database_that_an_older_version_made_is_checked_before_it_is_migrated(backend: Backend) -> None:
+    lasting = {"id", "name", "kind", "base_url", "api_key_env", "is_enabled"}
+    newer = [field.column for field in Backend._meta.local_fields if field.column not in lasting]
+    with connection.cursor() as cursor, transaction.atomic():
+        for column in newer:
+            cursor.execute(f'ALTER TABLE responses_api_backend DROP COLUMN "{column}"')
+        assert set(found(["default"])) <= {"antiphon.W003"}
+        transaction.set_rollback(True)
