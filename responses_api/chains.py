@@ -15,6 +15,7 @@ from typing import Final
 from django.conf import settings
 from django.db import connection
 
+from responses_api.models.response import UNFINISHED
 from responses_api.protocol.compaction import KEPT_ROLES, kept
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
@@ -24,7 +25,6 @@ from tenants.scoping import current_scope
 
 NOT_CONTINUABLE: Final = "previous_response_not_found"
 CONTINUABLE: Final = frozenset({"completed", "incomplete"})
-_RUNNING: Final = frozenset({"queued", "in_progress"})
 
 _TIP: Final = """
 SELECT tip.status, tip.previous_id, tip.root_id, root.deletions
@@ -130,7 +130,7 @@ def _find_tip(response_id: str) -> _Tip:
     if row is None:
         raise not_continuable(response_id)
     status, previous_id, root_id, deletions = row
-    if status in _RUNNING:
+    if status in UNFINISHED:
         raise still_running(response_id)
     if status not in CONTINUABLE:
         raise not_continuable(response_id)

@@ -20,6 +20,8 @@ from django.conf import settings
 log = structlog.get_logger(__name__)
 
 GENERATE: Final = "antiphon.generate"
+GENERATE_BACKGROUND: Final = "antiphon.generate_background"
+BACKGROUND_QUEUE: Final = "antiphon.background"
 _TIER_QUEUES: Final = {
     "priority": "antiphon.priority",
     "auto": "antiphon.default",
@@ -27,7 +29,7 @@ _TIER_QUEUES: Final = {
     "flex": "antiphon.flex",
 }
 # In the order in which a worker serves them.
-QUEUES: Final = tuple(dict.fromkeys(_TIER_QUEUES.values()))
+QUEUES: Final = (*dict.fromkeys(_TIER_QUEUES.values()), BACKGROUND_QUEUE)
 AMQP_QUEUE: Final = "antiphon"
 """RabbitMQ deals from several queues as it likes: there all are this one, in the order of the messages' priorities."""
 _MOST_WAITING: Final = 4_000
@@ -50,7 +52,8 @@ def destination(queue_name: str) -> dict[str, Any]:
 class _Handover:
     queue: str
     response_id: str
-    envelope: bytes
+    envelope: bytes | None
+    """None: it was put where a worker can claim it before."""
     deadline: float
     on_failure: Callable[[], None]
 
@@ -77,6 +80,15 @@ class Dispatcher:
         deadline = time.monotonic() + settings.QUEUE_SECONDS
         self._waiting.put(_Handover(_TIER_QUEUES[service_tier], response_id, envelope, deadline, on_failure))
 
+    def announce(self, response_id: str) -> None:
+        """Queue a background response whose job waits already. Where the broker is away, its row is found later."""
+        deadline = time.monotonic() + settings.QUEUE_SECONDS
+
+        def note() -> None:
+            log.warning("a background response waits for the broker", response_id=response_id)
+
+        self._waiting.put(_Handover(BACKGROUND_QUEUE, response_id, None, deadline, note))
+
     def _run(self) -> None:
         while True:
             batch = sorted(self._without_late(self._gather()), key=attrgetter("queue"))
@@ -102,12 +114,16 @@ class Dispatcher:
 
     def _hand_over(self, queue_name: str, batch: list[_Handover]) -> None:
         try:
-            self._offer([(handover.response_id, handover.envelope) for handover in batch])
+            is_background = queue_name == BACKGROUND_QUEUE
+            if not is_background:
+                self._offer(
+                    [(job.response_id, job.envelope) for job in batch if job.envelope is not None],
+                )
             current_app.send_task(
-                GENERATE,
+                GENERATE_BACKGROUND if is_background else GENERATE,
                 args=([handover.response_id for handover in batch],),
                 **destination(queue_name),
-                expires=settings.QUEUE_SECONDS,
+                expires=settings.BACKGROUND_QUEUE_SECONDS if is_background else settings.QUEUE_SECONDS,
                 ignore_result=True,
                 retry=True,
                 retry_policy={"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2},

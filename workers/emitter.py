@@ -71,9 +71,10 @@ class Emitter:
     """The events of one response, as SSE frames, and the snapshot they add up to.
 
     `base` is the snapshot before anything was said; `new_id` makes item ids and missing call ids; `clock`
-    tells unix seconds; `admission` judges the calls. `pad` makes padding (ASCII, without need of an escape) for a delta
-    event of so many bytes; without it deltas are not padded. `seal` makes `encrypted_content` of what an item of a type
-    must keep to itself; without it no state is kept. `include` are the request's wishes, e.g. to be shown that state.
+    tells unix seconds; `admission` judges the calls. `pad` makes padding (ASCII, without need of an escape) for the
+    delta event of a number and so many bytes; without it deltas are not padded. `seal` makes `encrypted_content` of
+    what an item of a type must keep to itself; without it no state is kept. `include` are the request's wishes, e.g. to
+    be shown that state. A response that is `background` is told to be queued first.
 
     `start`, `feed` …, then one of `finish`, `fail`, `cancel` fixes `response`; `terminal` afterwards makes
     the last event, so that it can be sent after the response was stored. `drain` gives the frames in between.
@@ -88,14 +89,17 @@ class Emitter:
         clock: Callable[[], int],
         dialect: Dialect = "open",
         admission: Admission | None = None,
-        pad: Callable[[int], str] | None = None,
+        pad: Callable[[int, int], str] | None = None,
         seal: Seal | None = None,
         include: Container[str] = (),
+        background: bool = False,
     ) -> None:
         self._base = {**base, "status": "in_progress", "output": []}
         self._new_id = new_id
         self._clock = clock
         self._admission = admission
+        # As it was told before any worker had it: without what is found out here.
+        self._waiting = {**self._base, "status": "queued"} if background else None
         self._pad = pad
         self._seal = seal
         self._include = include
@@ -165,8 +169,9 @@ class Emitter:
             self._tell(events.truncation(truncation.to_plain()))
 
     def start(self) -> None:
-        """`response.created` and `response.in_progress`, and what was truncated so far."""
-        for event in (events.created(self._base), events.in_progress(self._base)):
+        """`response.created`, perhaps `response.queued`, and `response.in_progress`; and what was truncated so far."""
+        first = events.waiting(self._waiting) if self._waiting else [events.created(self._base)]
+        for event in (*first, events.in_progress(self._base)):
             self._tell(event)
         if event_types.TRUNCATION in self._base:
             self._tell(events.truncation(self._base[event_types.TRUNCATION]))
@@ -406,7 +411,7 @@ class Emitter:
     def _padded(self, event_type: str, body: bytes) -> bytes:
         """Frame a delta with padding, where its schema has a place for it."""
         if self._pad is not None and event_type in event_types.PADDED_TYPES:
-            body = b'%b,"obfuscation":"%b"}' % (body[:-1], self._pad(len(body)).encode())
+            body = b'%b,"obfuscation":"%b"}' % (body[:-1], self._pad(self._next, len(body)).encode())
         return self._numbered(event_type, body)
 
     def _numbered(self, event_type: str, body: bytes) -> bytes:

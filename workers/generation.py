@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from enum import Enum, auto
 from functools import partial
-from secrets import token_bytes
 from typing import Final
 
 import structlog
@@ -31,11 +30,20 @@ from workers.compaction import compact
 from workers.emitter import Emitter
 from workers.faults import FAILED, STOPPED, TOO_LONG
 from workers.opening import opened_beside
+from workers.retelling import Diverged, Retelling, Told
 from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
 
 _NOT_STORED: Final = server_error("The response could not be stored.", code="storage_failed")
+
+
+class HandedBack(Exception):
+    """A background response that this worker cannot end; `error` is what it is to end with, if that is known."""
+
+    def __init__(self, error: ProtocolError | None = None) -> None:
+        super().__init__()
+        self.error = error
 
 
 class _Phase(Enum):
@@ -50,7 +58,13 @@ class Generation:
     """Generates the response of one job that was claimed under the name `worker`."""
 
     def __init__(
-        self, job: Job, worker: str, upstream: UpstreamClient, publisher: Publisher, writer: Writer
+        self,
+        job: Job,
+        worker: str,
+        upstream: UpstreamClient,
+        publisher: Publisher,
+        writer: Writer,
+        told: Told = (),
     ) -> None:
         self.job = job
         self.worker = worker
@@ -58,25 +72,30 @@ class Generation:
         self._publisher = publisher
         self._writer = writer
         self._request: Final = CreateRequest.from_plain(job.request)
+        self._retelling = Retelling(told, new_id)
         self._emitter = self._new_emitter()
+        self._is_streamed = self._request.stream or job.is_background
         self._address = Address(
             response_id=job.response_id,
             worker=worker,
             inbox=job.inbox,
-            journal=self._request.stream,
+            journal=self._is_streamed,
             keep_journal=self._request.store,
+            is_background=job.is_background,
         )
         self._phase = _Phase.RUNNING
         self._task: asyncio.Task[None] | None = None
         self._is_told = False
-        self._told_until = 0
+        self._told_until = self._retelling.told
 
     def cancel(self) -> None:
         """Nobody wants the response any more. One that is just being stored is finished all the same."""
         self._interrupt(_Phase.CANCELLED)
 
     def stop(self) -> None:
-        """The worker ends and cannot wait: the response fails, and its client learns it now."""
+        """The worker ends and cannot wait: the response fails, and its client learns it now; one that nobody waits for
+        is handed back.
+        """
         self._interrupt(_Phase.STOPPED)
 
     def abandon(self) -> None:
@@ -84,7 +103,7 @@ class Generation:
         self._interrupt(_Phase.ABANDONED)
 
     async def run(self) -> None:
-        """Generate, store, tell."""
+        """Generate, store, tell. Raises `HandedBack` where this worker cannot end a background response."""
         began = time.monotonic()
         self._task = asyncio.current_task()
         with structlog.contextvars.bound_contextvars(
@@ -105,6 +124,8 @@ class Generation:
             emitter.finish()
         except ProtocolError as error:
             emitter.fail(error)
+        except Diverged:
+            raise HandedBack from None
         except TimeoutError:
             emitter.fail(TOO_LONG)
         except asyncio.CancelledError:
@@ -116,6 +137,8 @@ class Generation:
             emitter.fail(FAILED)
 
     def _end_interrupted(self) -> None:
+        if self._phase is _Phase.STOPPED and self.job.is_background:
+            raise HandedBack
         if self._phase is _Phase.STOPPED:
             self._emitter.fail(STOPPED)
         elif self._phase is not _Phase.ABANDONED:
@@ -130,7 +153,7 @@ class Generation:
                 async for parts in answer:
                     is_first = not self._is_told
                     self._start_telling()
-                    for part in parts:
+                    for part in self._retelling.refit(parts):
                         self._emitter.feed(part)
                     self._tell()
                     await self._publisher.keep_up(at_once=is_first)
@@ -151,17 +174,33 @@ class Generation:
 
     def _tell(self) -> None:
         """Publish the events made since the last time."""
-        if self._request.stream:
-            body = self._emitter.drain()
+        if self._is_streamed:
+            body = self._retelling.rest(self._emitter.drain())
             if body:
                 self._publish(Kind.EVENTS, body)
 
     async def _end(self) -> None:
+        last = self._last_events() if self.job.is_background else b""
         # What was refused before anything was told leaves nothing behind: nobody knows its id.
-        if self._request.store and (self._is_told or self._emitter.error is None):
+        if self._request.store and (self._is_known or self._emitter.error is None):
             await self._store()
         if self._phase is not _Phase.ABANDONED:
-            self._tell_end()
+            self._tell_end(last)
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether anybody has been told the response's id."""
+        return self._is_told or self.job.is_background
+
+    def _last_events(self) -> bytes:
+        """What is still to be told, where this attempt has come as far as the one before it."""
+        try:
+            last = self._retelling.rest(self._emitter.drain())
+        except Diverged:
+            raise HandedBack(self._emitter.error) from None
+        if self._retelling.is_behind:
+            raise HandedBack(self._emitter.error)
+        return last
 
     async def _store(self) -> None:
         """Store the end; where that is impossible the end becomes a failure, which the client learns."""
@@ -172,15 +211,17 @@ class Generation:
         except Exception as error:
             # Without its text: a database quotes the values that it could not take.
             log.error("the response could not be stored", error=type(error).__name__)
+            if self.job.is_background:
+                raise HandedBack from None
             self._emitter.fail(_NOT_STORED)
 
-    def _tell_end(self) -> None:
+    def _tell_end(self, last: bytes) -> None:
         """The last message: the terminal event, the whole answer, or a refusal where nothing was told."""
         error = self._emitter.error
-        if error is not None and not (self._is_told and self._request.stream):
+        if error is not None and not (self._is_known and self._is_streamed):
             self._publish(Kind.REJECT, encode(error.to_plain()))
-        elif self._request.stream:
-            body = self._emitter.drain()
+        elif self._is_streamed:
+            body = last + self._emitter.drain()
             self._publish(Kind.END, body + self._emitter.terminal())
         else:
             self._publish(Kind.ANSWER, encode(self._emitter.response))
@@ -223,12 +264,13 @@ class Generation:
         )
         return Emitter(
             base,
-            new_id=new_id,
+            new_id=self._retelling.new_id,
             clock=now,
             dialect=self.job.dialect,
             # What a compaction says is no answer to the request: no call is due.
             admission=None if self._request.compacts else call_admission(self._request),
-            pad=partial(padding, entropy=token_bytes) if self._request.obfuscates else None,
+            pad=partial(padding, self.job.response_id) if self._request.obfuscates else None,
             seal=sealer(self.job),
             include=self._request.include,
+            background=self.job.is_background,
         )

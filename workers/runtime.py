@@ -8,7 +8,7 @@ limits and shutdown work as they do for any task.
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Final
@@ -20,12 +20,14 @@ from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.publish import Publisher
 from responses_api.protocol.job import Job
-from responses_api.services.reap import end_derailed
+from responses_api.services.background import take_up
+from responses_api.services.reap import end_derailed, give_back
 from workers.backends.client import UpstreamClient
 from workers.compaction import answer_compact
 from workers.errand import Errand
-from workers.generation import Generation
+from workers.generation import Generation, HandedBack
 from workers.lease import Lease
+from workers.retelling import Told
 from workers.secrets import secret
 from workers.tokens import answer_count
 from workers.writer import Writer
@@ -68,7 +70,16 @@ class Runtime:
         worker = self._lease.worker
         claimed = claims.claim(response_ids, worker)
         if claimed:
-            self._await(self._generate_all(claimed, worker))
+            self._await(self._generate_all([(*job, ()) for job in claimed], worker))
+
+    def run_in_background(self, response_ids: list[str]) -> None:
+        """Claim these background jobs, take up those that are still wanted, and run them to their ends."""
+        self.wait_until_started()
+        worker = self._lease.worker
+        claimed = [(*job, take_up(*job, worker)) for job in claims.claim(response_ids, worker)]
+        wanted = [(response_id, job, told) for response_id, job, told in claimed if told is not None]
+        if wanted:
+            self._await(self._generate_all(wanted, worker))
 
     def stop_after(self, seconds: float) -> None:
         """Let what runs go on for so long, then end it with an error that its client is told."""
@@ -110,24 +121,28 @@ class Runtime:
         self._housekeeping = [run_for_ever("bus", hear), run_for_ever("lease", self._lease.keep)]
         log.info("worker ready", worker=self._lease.worker)
 
-    async def _generate_all(self, claimed: list[tuple[str, bytes]], worker: str) -> None:
+    async def _generate_all(self, claimed: Sequence[tuple[str, bytes, Told]], worker: str) -> None:
         tasks = [asyncio.create_task(self._generate(*job, worker)) for job in claimed]
         self._tasks.update(tasks)
         await asyncio.gather(*tasks, return_exceptions=True)
         self._tasks.difference_update(tasks)
 
-    async def _generate(self, response_id: str, envelope: bytes, worker: str) -> None:
+    async def _generate(self, response_id: str, envelope: bytes, told: Told, worker: str) -> None:
         """Run one claimed job. Whatever happens, it comes to an end that its client is told."""
         try:
-            await self._run(Job.from_bytes(envelope), worker)
+            await self._run(Job.from_bytes(envelope), told, worker)
+        except HandedBack as back:
+            # What it told so far must be in the journal before anybody goes on from there.
+            await self._publisher.flushed()
+            await self._loop.run_in_executor(None, give_back, response_id, envelope, worker, back.error)
         except Exception:
             log.exception("a response left its way", response_id=response_id)
             # What it told so far must be in the journal before its end is made from there.
             await self._publisher.flushed()
             await self._loop.run_in_executor(None, end_derailed, response_id, envelope, worker)
 
-    async def _run(self, job: Job, worker: str) -> None:
-        generation = self._begin(job, worker)
+    async def _run(self, job: Job, told: Told, worker: str) -> None:
+        generation = self._begin(job, told, worker)
         self._running[job.response_id] = generation
         if job.response_id in self._cancelled:
             self._loop.call_soon(generation.cancel)
@@ -136,12 +151,12 @@ class Runtime:
         finally:
             del self._running[job.response_id]
 
-    def _begin(self, job: Job, worker: str) -> Generation | Errand:
+    def _begin(self, job: Job, told: Told, worker: str) -> Generation | Errand:
         if job.purpose == "count_tokens":
             return Errand(job, worker, self._publisher, partial(answer_count, upstream=self._upstream))
         if job.purpose == "compact":
             return Errand(job, worker, self._publisher, partial(answer_compact, upstream=self._upstream))
-        return Generation(job, worker, self._upstream, self._publisher, self._writer)
+        return Generation(job, worker, self._upstream, self._publisher, self._writer, told)
 
     def _cancel(self, response_id: str) -> None:
         generation = self._running.get(response_id)

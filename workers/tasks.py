@@ -4,7 +4,7 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 from django.conf import settings
 
-from responses_api.dispatch import GENERATE
+from responses_api.dispatch import GENERATE, GENERATE_BACKGROUND
 from responses_api.services.reap import reap
 from workers.runtime import Runtime, process_runtime, running_runtime
 
@@ -13,6 +13,12 @@ from workers.runtime import Runtime, process_runtime, running_runtime
 def generate(response_ids: list[str]) -> None:
     """Generate the responses whose jobs wait under these ids; holds its slot until all of them have ended."""
     process_runtime().run(response_ids)
+
+
+@shared_task(name=GENERATE_BACKGROUND, ignore_result=True)
+def generate_in_background(response_ids: list[str]) -> None:
+    """As `generate`, of responses that nobody waits for: their rows say whether they are still wanted."""
+    process_runtime().run_in_background(response_ids)
 
 
 @shared_task(name="antiphon.reap", ignore_result=True)

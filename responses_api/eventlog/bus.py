@@ -23,19 +23,36 @@ _POLL_SECONDS: Final = 5
 # A job that nobody has claimed is gone at once, with its content. The mark stays: the job may be on its way still.
 _WITHDRAW: Final = """
 redis.call('SET', KEYS[1], '1', 'EX', ARGV[2])
-if redis.call('EXISTS', KEYS[2]) == 1 then
+local holder = redis.call('GET', KEYS[2])
+if holder then
   redis.call('PUBLISH', KEYS[4], ARGV[1])
 else
   redis.call('DEL', KEYS[3])
 end
+return holder
 """
 
 
 async def cancel(client: Any, response_id: str) -> None:
     """Nobody wants the response any more: withdraw its job, or tell the worker that has claimed it."""
+    await client.eval(_WITHDRAW, *_withdrawal(response_id))
+
+
+def withdraw(response_id: str) -> str | None:
+    """As `cancel`, for threads; returns the name of the worker that has claimed the job, if one has."""
+    client: Any = blocking_client()
+    holder = client.eval(_WITHDRAW, *_withdrawal(response_id))
+    return holder.decode() if holder else None
+
+
+def is_cancelled(response_id: str) -> bool:
+    """Whether the response was cancelled a short while ago."""
+    return bool(blocking_client().exists(names.cancel(response_id)))
+
+
+def _withdrawal(response_id: str) -> tuple[Any, ...]:
     keys = [names.cancel(response_id), names.claim(response_id), names.job(response_id), names.BUS]
-    word = _CANCEL + response_id.encode()
-    await client.eval(_WITHDRAW, len(keys), *keys, word, _CANCEL_SECONDS)
+    return len(keys), *keys, _CANCEL + response_id.encode(), _CANCEL_SECONDS
 
 
 def announce_access_change(**_: Any) -> None:

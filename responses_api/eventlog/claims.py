@@ -4,6 +4,7 @@ The lease is the worker's, not the response's: one key renewed every quarter of 
 the process runs, so that a lease costs nothing per response.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +17,7 @@ from responses_api.eventlog.connection import blocking_client
 from responses_api.eventlog.publish import release
 
 _MARGIN_SECONDS: Final = 30
+_LOOK_SECONDS: Final = 0.02
 
 REAPER: Final = "reaper"
 """The claim's holder once a lost worker's response is being ended."""
@@ -43,6 +45,17 @@ return job
 """
 
 
+# What nobody has seen is forgotten; then it begins anew. What somebody may have seen stays, to be gone on with.
+_PUT_BACK: Final = """
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+if redis.call('EXISTS', KEYS[3]) == 0 then redis.call('DEL', KEYS[4]) end
+if redis.call('EXISTS', KEYS[4]) == 0 then redis.call('XADD', KEYS[4], '*', 'm', ARGV[3]) end
+redis.call('EXPIRE', KEYS[4], ARGV[4])
+redis.call('SREM', KEYS[5], ARGV[5])
+redis.call('DEL', KEYS[2])
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
     """A response whose worker is gone; `job` is its envelope."""
@@ -65,6 +78,43 @@ def offer(envelopes: Sequence[tuple[str, bytes]]) -> None:
     pipeline = blocking_client().pipeline(transaction=False)
     for response_id, envelope in envelopes:
         pipeline.set(names.job(response_id), envelope, ex=int(settings.QUEUE_SECONDS + _MARGIN_SECONDS))
+    pipeline.execute()
+
+
+def background_seconds() -> int:
+    """How long what is kept of a background response may have to wait for its end."""
+    seconds = settings.BACKGROUND_QUEUE_SECONDS + settings.RESPONSE_SECONDS + settings.JOURNAL_SECONDS
+    return int(seconds + _MARGIN_SECONDS)
+
+
+def offer_background(response_id: str, envelope: bytes, prelude: bytes) -> None:
+    """Put a background job where a worker can claim it, and begin its journal with the message `prelude`."""
+    pipeline = blocking_client().pipeline(transaction=True)
+    pipeline.set(names.job(response_id), envelope, ex=background_seconds())
+    pipeline.xadd(names.journal(response_id), {"m": prelude})
+    pipeline.expire(names.journal(response_id), background_seconds())
+    pipeline.execute()
+
+
+def put_back(lost: Lost, envelope: bytes, prelude: bytes) -> None:
+    """Offer a background job again that a worker had claimed; the journal keeps what somebody may have seen of it."""
+    response_id, client = lost.response_id, blocking_client()
+    keys = [
+        names.job(response_id),
+        names.claim(response_id),
+        names.seen(response_id),
+        names.journal(response_id),
+        names.running(lost.worker),
+    ]
+    seconds = background_seconds()
+    client.eval(_PUT_BACK, len(keys), *keys, envelope, seconds, prelude, seconds, response_id)
+
+
+def put_down(response_id: str, worker: str) -> None:
+    """Leave a job that was claimed and not begun to whoever claims it next."""
+    pipeline = blocking_client().pipeline(transaction=True)
+    pipeline.delete(names.claim(response_id))
+    pipeline.srem(names.running(worker), response_id)
     pipeline.execute()
 
 
@@ -179,8 +229,18 @@ def give_up(lost: Lost, last_words: bytes, *, inbox: str | None, keep_journal: b
     pipeline.execute()
 
 
-def discard(response_id: str, worker: str) -> None:
+def wait_until_ended(response_id: str, seconds: float) -> bool:
+    """Wait, in a thread, until the response has come to its end; False when it has not in so long a time."""
+    client, ends_at = blocking_client(), time.monotonic() + seconds
+    while client.exists(names.job(response_id)):
+        if time.monotonic() > ends_at:
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def discard(response_id: str, worker: str, *, keep_journal: bool = False) -> None:
     """Forget a response of which nothing can be told; who follows it finds out that it is gone."""
     pipeline = blocking_client().pipeline(transaction=False)
-    release(pipeline, response_id, worker, keep_journal=False)
+    release(pipeline, response_id, worker, keep_journal=keep_journal)
     pipeline.execute()

@@ -4,8 +4,9 @@ import asyncio
 import uuid
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+import redis.asyncio as redis_asyncio
 import structlog
 from django.conf import settings
 from redis.exceptions import RedisError
@@ -31,10 +32,22 @@ _TOO_SLOW: Final = invalid_request(
 _LOST: Final = server_error("The event log lost a part of this response; ask again.", code="events_lost")
 
 
+class Source(Protocol):
+    """Where a follower's messages come from."""
+
+    client: "redis_asyncio.Redis"
+
+    async def replay(self, response_id: str, follower: "Follower") -> None:
+        """Give the follower what it missed."""
+
+    def forget(self, response_id: str) -> None:
+        """Drop what still comes for the response."""
+
+
 class Follower:
     """The messages of one response, in order."""
 
-    def __init__(self, inbox: "Inbox", response_id: str) -> None:
+    def __init__(self, inbox: Source, response_id: str) -> None:
         self._inbox = inbox
         self._response_id = response_id
         self._messages: deque[Message] = deque()
@@ -172,7 +185,7 @@ class Inbox:
                 log.warning("the event log is away, trying again", error=type(error).__name__)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
-            for _, entries in _streams(reply):
+            for _, entries in streams(reply):
                 for entry_id, fields in entries:
                     self._last = entry_id
                     self._deal(fields)
@@ -233,7 +246,7 @@ def _following(entry_id: bytes) -> str:
     return f"{milliseconds}-{int(number) + 1}"
 
 
-def _streams(reply: Any) -> Iterable[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]:
+def streams(reply: Any) -> Iterable[tuple[bytes, list[tuple[bytes, dict[bytes, bytes]]]]]:
     """The streams of an XREAD reply, whatever the protocol version's shape."""
     if not reply:
         return ()

@@ -25,6 +25,16 @@ def job(response_id: str) -> str:
     return f"antiphon:job:{response_id}"
 
 
+def seen(response_id: str) -> str:
+    """Set when somebody has begun to read the journal of a background response."""
+    return f"antiphon:seen:{response_id}"
+
+
+def sent(response_id: str) -> str:
+    """When a background response's message was handed to the broker last, in unix seconds."""
+    return f"antiphon:sent:{response_id}"
+
+
 def claim(response_id: str) -> str:
     """Which worker runs the response."""
     return f"antiphon:claim:{response_id}"

@@ -21,6 +21,19 @@ _BACKLOG_BYTES: Final = 1 << 20
 _RETRY_SECONDS: Final = 0.25
 
 
+# What a worker says that was given up as lost meanwhile must not mix with what another one says.
+_APPEND: Final = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', 'm', ARGV[3])
+redis.call('EXPIRE', KEYS[2], ARGV[4])
+if ARGV[5] ~= '' then
+  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
+  redis.call('SREM', KEYS[5], ARGV[5])
+end
+return 1
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """Where a response's messages go: the inbox of the process that asked, and whether a journal keeps them."""
@@ -32,6 +45,8 @@ class Address:
     journal: bool
     keep_journal: bool
     """After the end the journal stays for `JOURNAL_SECONDS`; otherwise it is deleted with the last message."""
+    is_background: bool = False
+    """Another worker may go on with it: only who holds the claim may write."""
 
 
 class Publisher:
@@ -121,6 +136,9 @@ class Publisher:
     def _keep(self, pipeline: Any, address: Address, message: Message, raw: bytes) -> None:
         """Journal the message, and after the last one let go of all that was kept for the response."""
         is_last = message.kind in LAST
+        if address.is_background:
+            _append(pipeline, address, raw, is_last=is_last)
+            return
         if address.journal and (address.keep_journal or not is_last):
             journal = names.journal(address.response_id)
             # Only the first message makes a journal: one that was removed meanwhile must not come back without an end.
@@ -133,6 +151,23 @@ class Publisher:
                 pipeline.expire(journal, int(settings.RESPONSE_SECONDS + settings.JOURNAL_SECONDS))
         if is_last:
             release(pipeline, address.response_id, address.worker, keep_journal=address.keep_journal)
+
+
+def _append(pipeline: Any, address: Address, raw: bytes, *, is_last: bool) -> None:
+    """Journal a message of a background response, and after the last one let go of what was kept for it."""
+    response_id = address.response_id
+    keys = [
+        names.claim(response_id),
+        names.journal(response_id),
+        names.job(response_id),
+        names.cancel(response_id),
+        names.running(address.worker),
+    ]
+    seconds = (
+        settings.JOURNAL_SECONDS if is_last else int(settings.RESPONSE_SECONDS + settings.JOURNAL_SECONDS)
+    )
+    ended = response_id if is_last else ""
+    pipeline.eval(_APPEND, len(keys), *keys, address.worker, _JOURNAL_ENTRIES, raw, seconds, ended)
 
 
 async def missing_inboxes(client: "redis_asyncio.Redis", inboxes: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from responses_api.http.reference import views as reference
 urlpatterns = [
     re_path(r"^v1/responses/?$", views.Responses.as_view()),
     re_path(r"^v1/responses/(?:compact|input_tokens)/?$", views.WorkersCalls.as_view()),
-    re_path(r"^v1/responses/[^/]+/cancel/?$", views.NotOffered.as_view()),
+    re_path(r"^v1/responses/(?P<response_id>[^/]+)/cancel/?$", views.Cancel.as_view()),
     re_path(r"^v1/responses/(?P<response_id>[^/]+)/?$", views.OneResponse.as_view()),
     re_path(r"^v1/responses/(?P<response_id>[^/]+)/input_items/?$", views.InputItems.as_view()),
     re_path(r"^v1/models/?$", views.Models.as_view()),

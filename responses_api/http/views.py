@@ -15,6 +15,7 @@ from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import Include
 from responses_api.services import routing, stored
+from responses_api.services.cancel import cancel
 from responses_api.services.routing import ServedModel
 from responses_api.services.stored import Order, Page
 from tenants.keys import Principal
@@ -88,14 +89,12 @@ class WorkersCalls(ApiView):
         return ["POST"]
 
 
-class NotOffered(ApiView):
-    """Calls that clients know from elsewhere: told so, rather than left with a method that is not allowed."""
+class Cancel(ApiView):
+    """`POST /v1/responses/{id}/cancel`."""
 
-    def post(self, request: Request, **_: Any) -> Response:
-        """Refuse. Raises `ProtocolError` 400 `unsupported_endpoint`."""
-        raise invalid_request(
-            f"POST {request.path} is not offered by this server.", code="unsupported_endpoint"
-        )
+    def post(self, request: Request, response_id: str) -> Response:
+        """Cancel a background response; the answer is the response as it ended."""
+        return Response(cancel(_caller(request).tenant_id, response_id))
 
 
 class Models(ApiView):

@@ -4,8 +4,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from django.db import models
+from psycopg.types.json import Json as PgJson
 
-from responses_api.protocol.sse import decode
+from responses_api.protocol.sse import decode, encode
 
 if TYPE_CHECKING:
     _CharField = models.CharField[str, str]
@@ -22,17 +23,30 @@ def is_id(text: str) -> bool:
 
 
 class PlainJsonField(models.JSONField):
-    """JSON that comes back as it came in, by the reader that read the request.
+    """JSON that comes back as it came in, its keys in their order, by the reader that read the request.
 
-    PostgreSQL writes 1e30 out as 31 digits; Django's own reader makes an integer of them, which no answer can carry.
+    The column is `json`, which keeps the text. `jsonb` sorts the keys of every object, so that a stream told again
+    would differ from the one that was told, and writes 1e30 out as 31 digits.
     """
+
+    def db_type(self, connection: Any) -> str:
+        """The column's type."""
+        return "json"
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        """The value as a parameter of a query."""
+        return None if value is None else PgJson(value, dumps=encode)
+
+    def select_format(self, compiler: Any, sql: str, params: Any) -> Any:
+        """Read it as text: the driver would parse it by rules of its own."""
+        return f"{sql}::text", params
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         """The stored value as plain Python; None where there is none."""
         return decode(value) if isinstance(value, str | bytes) else value
 
     def deconstruct(self) -> Any:
-        """The field as migrations write it: its column is any JSON field's."""
+        """The field as migrations write it; that its column is `json`, one of them says in SQL."""
         name, _, args, options = super().deconstruct()
         return name, "django.db.models.JSONField", args, options
 

@@ -7,6 +7,7 @@ copied. Ids are time-ordered, so the primary keys append. `tenant_id` stands on 
 from typing import Any, Final
 
 from django.db import models
+from django.db.models import Q
 
 from responses_api.models.fields import PlainJsonField, PublicIdField
 from tenants.scoping import ScopedManager
@@ -19,6 +20,10 @@ STATUSES: Final = (
     ("failed", "failed"),
     ("cancelled", "cancelled"),
 )
+
+
+UNFINISHED: Final = ("queued", "in_progress")
+"""The states of a background response that has still to end; no other one has a row before its end."""
 
 
 class Response(models.Model):
@@ -62,6 +67,18 @@ class Response(models.Model):
     )
     created_at = models.BigIntegerField(help_text="Unix time in seconds.")
     completed_at = models.BigIntegerField(null=True, blank=True, help_text="Unix time in seconds.")
+    attempt = models.PositiveSmallIntegerField(
+        default=0, db_default=0, editable=False, help_text="How many workers were lost with it."
+    )
+    is_followed = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Somebody may have seen some of its stream.",
+    )
+    score = PlainJsonField(
+        null=True, blank=True, editable=False, help_text="How its stream was cut: see protocol/score.py."
+    )
 
     objects = ScopedManager()
 
@@ -71,9 +88,10 @@ class Response(models.Model):
             models.Index(fields=("tenant", "-id"), name="response_by_tenant"),
             models.Index(
                 fields=("tenant", "previous_id"),
-                condition=models.Q(previous_id__isnull=False),
+                condition=Q(previous_id__isnull=False),
                 name="response_by_previous",
             ),
+            models.Index(fields=("id",), condition=Q(status__in=UNFINISHED), name="response_unfinished"),
         )
 
     def __str__(self) -> str:

@@ -24,6 +24,11 @@ def created(response: Json) -> Json:
     return {"type": t.CREATED, "response": response}
 
 
+def queued(response: Json) -> Json:
+    """The response waits for a worker, which nobody waits for: a background response."""
+    return {"type": t.QUEUED, "response": response}
+
+
 def in_progress(response: Json) -> Json:
     """The response is being generated."""
     return {"type": t.IN_PROGRESS, "response": response}
@@ -32,6 +37,11 @@ def in_progress(response: Json) -> Json:
 def truncation(payload: Json) -> Json:
     """Old turns were dropped from the input. The payload is `Truncation.to_plain()`; a later event replaces it."""
     return {"type": t.TRUNCATION, **payload}
+
+
+def waiting(response: Json) -> list[Json]:
+    """How the stream of a background response begins: it is queued."""
+    return [created(response), queued(response)]
 
 
 def terminal(response: Json) -> Json:

@@ -54,7 +54,7 @@ class Job:
     `request` is `CreateRequest.to_plain()`; `history` the conversation so far; `input_items` the new input
     as it is stored (canonical items with id and status); `backend` is `BackendSpec.to_plain()`; `created_at`
     is in unix seconds; `inbox` the web process that follows live, if one does; `context_window` the most tokens that
-    the model takes, input and output together, where that is known.
+    the model takes, input and output together, where that is known; `attempt` how many workers were lost with it.
     """
 
     response_id: str
@@ -71,6 +71,12 @@ class Job:
     dialect: Dialect
     context_window: int | None = None
     purpose: Purpose = "respond"
+    attempt: int = 0
+
+    @property
+    def is_background(self) -> bool:
+        """Whether nobody waits for it: its row is there before its end, and it survives whoever asked."""
+        return bool(self.request.get("background"))
 
     @property
     def context(self) -> list[Json]:

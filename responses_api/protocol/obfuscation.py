@@ -5,19 +5,19 @@ Specification: `stream_options.include_obfuscation`, the field `obfuscation` of 
 """
 
 import base64
-from collections.abc import Callable
+import hashlib
 
 _BLOCK = 16
 _SPREAD = 32
 _MOST = _BLOCK + _SPREAD
 
 
-def padding(size: int, entropy: Callable[[int], bytes]) -> str:
-    """Random characters for an event of `size` bytes: they fill it to a multiple of 16 and add up to 31 more.
+def padding(response_id: str, sequence_number: int, size: int) -> str:
+    """Characters for an event of `size` bytes: they fill it to a multiple of 16 and add up to 31 more.
 
-    `entropy` gives that many random bytes. The characters are ASCII and need no escape in JSON; they are random too,
-    because a repeated one would be compressed away.
+    They follow from the response's id, which nobody can guess, and the event's number, so that an event that is told
+    again is the same. They are ASCII and need no escape in JSON; a repeated character would be compressed away.
     """
-    drawn = entropy(1 + _MOST)
+    drawn = hashlib.shake_128(f"{response_id} {sequence_number}".encode()).digest(1 + _MOST)
     length = -size % _BLOCK + drawn[0] % _SPREAD
     return base64.urlsafe_b64encode(drawn[1:])[:length].decode()

@@ -22,12 +22,15 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
 from responses_api.protocol.sse import encode
+from responses_api.services.background import accept
 from responses_api.services.context import context_of
 from responses_api.services.database import in_database
+from responses_api.services.following import follow_running
 from responses_api.services.identity import new_id, now
-from responses_api.services.listening import Listener
+from responses_api.services.listening import Ear, Listener, Said
 from responses_api.services.offload import off_loop_if
 from responses_api.services.routing import find_model
+from responses_api.services.running import running_snapshot
 from responses_api.services.stored import retrieve
 from tenants.keys import Principal
 
@@ -53,7 +56,7 @@ class Started:
     """A response on its way: listen to it, and close the listener whatever happens."""
 
     job: Job
-    listener: Listener
+    listener: Ear
 
     @property
     def response_id(self) -> str:
@@ -76,7 +79,7 @@ async def create(
     prepared = await prepare(
         principal=principal, request=request, dialect=dialect, request_id=request_id, purpose=purpose
     )
-    return start(prepared)
+    return await start_background(prepared.job) if request.background else start(prepared)
 
 
 async def prepare(
@@ -114,7 +117,7 @@ async def prepare(
             input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in context.given],
             backend=model.backend.to_plain(),
             upstream_model=model.upstream_model,
-            inbox=inbox.name,
+            inbox=None if request.background else inbox.name,
             dialect=dialect,
             context_window=model.context_window,
             purpose=purpose,
@@ -139,7 +142,18 @@ def start(prepared: Prepared) -> Started:
     return Started(job, Listener(follower, job.dialect, partial(_stored_answer, job)))
 
 
-async def _stored_answer(job: Job) -> Message | None:
+async def start_background(job: Job) -> Started:
+    """Store a background response and hand its job to a worker, for which nobody waits.
+
+    Raises `ProtocolError` 503 where it could not be stored.
+    """
+    await in_database(accept, job)
+    if job.request["stream"]:
+        return Started(job, await follow_running(job, starting_after=None))
+    return Started(job, Said(Message(Kind.ANSWER, 0, 0, encode(running_snapshot(job, "queued")))))
+
+
+async def _stored_answer(job: Job, _: int) -> Message | None:
     """The answer to a request for JSON, if it was stored; the log may have lost it."""
     if job.request["stream"] or not job.request["store"]:
         return None
@@ -152,9 +166,9 @@ async def _stored_answer(job: Job) -> Message | None:
 
 
 def _refuse_unserved(request: CreateRequest) -> None:
-    if request.background:
+    if request.background and not request.store:
         raise invalid_request(
-            "Background responses are not offered by this server; leave `background` out or set it to false.",
+            "A background response is stored, for whoever asks for it later; `background` needs `store`: true.",
             param="background",
             code="unsupported_value",
         )

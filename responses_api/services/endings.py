@@ -1,17 +1,51 @@
 """The last words of a response whose worker cannot say them any more."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from responses_api.eventlog.message import Kind, Message
 from responses_api.protocol import events
+from responses_api.protocol.closing import closing
 from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.fold import fold
+from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode, frame
+from responses_api.services.running import opening
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenOff:
+    """The end of a response that was told so far: its snapshot, and the events that are still to be told."""
+
+    final: Json
+    told: list[Json]
+    rest: list[Json]
+
+    def last_words(self) -> Message:
+        """The last message of its stream."""
+        return last_events(self.rest, len(self.told))
+
+
+def broken_off(job: Job, told: list[Json], error: ProtocolError | None) -> BrokenOff:
+    """End what was told of a response, from its first event on: failed with `error`, cancelled where there is none."""
+    missing = opening(job)[len(told) :]
+    begun = [*told, *missing]
+    so_far = fold(begun)
+    assert so_far is not None, "a stream begins with a snapshot"
+    final = cancelled(so_far) if error is None else failed(so_far, error)
+    cause = [] if error is None else [events.error(error.payload())]
+    return BrokenOff(final, told, [*missing, *closing(begun, job.dialect), *cause, events.terminal(final)])
 
 
 def failed(so_far: Json, error: ProtocolError) -> Json:
     """The snapshot of a response that failed with `error` after it had come as far as `so_far`."""
     return {**so_far, "status": "failed", "error": error.snapshot_error(), "completed_at": None}
+
+
+def cancelled(so_far: Json) -> Json:
+    """The snapshot of a response that was cancelled after it had come as far as `so_far`."""
+    return {**so_far, "status": "cancelled", "completed_at": None}
 
 
 def failure(closing: Iterable[Json], final: Json, error: ProtocolError, next_sequence: int) -> Message:
@@ -24,11 +58,16 @@ def failure(closing: Iterable[Json], final: Json, error: ProtocolError, next_seq
 
 def last_events(told: Sequence[Json], next_sequence: int) -> Message:
     """The last message of a stream, of these events; they get their numbers here."""
+    return numbered(Kind.END, told, next_sequence)
+
+
+def numbered(kind: Kind, told: Sequence[Json], next_sequence: int) -> Message:
+    """A message of these events; they get their numbers here."""
     frames = [
         frame(event["type"], encode({**event, "sequence_number": next_sequence + place}))
         for place, event in enumerate(told)
     ]
-    return Message(Kind.END, next_sequence, next_sequence + len(told), b"".join(frames))
+    return Message(kind, next_sequence, next_sequence + len(told), b"".join(frames))
 
 
 def refusal(error: ProtocolError) -> Message:

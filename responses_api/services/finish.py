@@ -16,18 +16,19 @@ from responses_api.protocol.sse import encode
 from tenants.scoping import tenant_scope
 
 # One statement for any number of responses and all their items: what is ended at the same time costs one round trip.
-# A response that is there already was ended by another, and its items stay as they are.
+# A response that is there already was ended by another, and its items stay as they are. The JSON is PostgreSQL's `json`
+# throughout, which keeps the text: `jsonb` would sort the keys.
 _INSERT: Final = """
 WITH given AS (
-    SELECT * FROM jsonb_to_recordset(%s::jsonb) AS given(
+    SELECT * FROM json_to_recordset(%s::json) AS given(
         id text, tenant_id uuid, key_id uuid, previous_id text, status text, model text, backend text,
-        request jsonb, usage jsonb, error jsonb, incomplete_details jsonb, extensions jsonb,
-        created_at bigint, completed_at bigint, inputs integer, items jsonb
+        request json, usage json, error json, incomplete_details json, extensions json,
+        created_at bigint, completed_at bigint, score json, is_followed boolean, inputs integer, items json
     )
 ), stored AS (
     INSERT INTO responses_api_response (
         id, tenant_id, key_id, previous_id, root_id, status, model, backend,
-        request, usage, error, incomplete_details, extensions, created_at, completed_at
+        request, usage, error, incomplete_details, extensions, created_at, completed_at, score, is_followed
     )
     SELECT id, tenant_id, key_id, previous_id,
            CASE WHEN previous_id IS NULL THEN id ELSE (
@@ -35,7 +36,7 @@ WITH given AS (
                 WHERE previous.id = given.previous_id AND previous.tenant_id = given.tenant_id
            ) END,
            status, model, backend,
-           request, usage, error, incomplete_details, extensions, created_at, completed_at
+           request, usage, error, incomplete_details, extensions, created_at, completed_at, score, is_followed
       FROM given
     ON CONFLICT (id) DO NOTHING
     RETURNING id
@@ -43,18 +44,47 @@ WITH given AS (
     INSERT INTO responses_api_item (id, tenant_id, response_id, position, is_output, data)
     SELECT item.data ->> 'id', given.tenant_id, given.id, item.place - 1, item.place > given.inputs, item.data
       FROM stored JOIN given USING (id),
-           jsonb_array_elements(given.items) WITH ORDINALITY AS item(data, place)
+           json_array_elements(given.items) WITH ORDINALITY AS item(data, place)
 )
 SELECT id FROM stored
+"""
+
+# The end of those whose rows were there before. One that is not there any more was deleted and must not come back; one
+# that is ended was ended by another; one of another attempt was given to another worker.
+_END: Final = """
+WITH given AS (
+    SELECT * FROM json_to_recordset(%s::json) AS given(
+        id text, attempt integer, status text, usage json, error json, incomplete_details json, extensions json,
+        completed_at bigint, score json, output json
+    )
+), ended AS (
+    UPDATE responses_api_response AS response
+       SET status = given.status, usage = given.usage, error = given.error, score = given.score,
+           incomplete_details = given.incomplete_details, extensions = given.extensions,
+           completed_at = given.completed_at
+      FROM given
+     WHERE response.id = given.id AND response.status IN ('queued', 'in_progress')
+       AND (given.attempt IS NULL OR response.attempt = given.attempt)
+    RETURNING response.id, response.tenant_id
+), held AS (
+    SELECT ended.id, (SELECT count(*) FROM responses_api_item WHERE response_id = ended.id) AS items FROM ended
+), written AS (
+    INSERT INTO responses_api_item (id, tenant_id, response_id, position, is_output, data)
+    SELECT item.data ->> 'id', ended.tenant_id, ended.id, held.items + item.place - 1, true, item.data
+      FROM ended JOIN held USING (id) JOIN given USING (id),
+           json_array_elements(given.output) WITH ORDINALITY AS item(data, place)
+)
+SELECT id FROM ended
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a response ended: its job and its final snapshot."""
+    """How a response ended: its job, its final snapshot, and the score of its stream (see `protocol.score`)."""
 
     job: Job
     snapshot: Json
+    score: Json | None = None
 
     @property
     def tenant_id(self) -> str:
@@ -71,15 +101,39 @@ def finish(outcomes: Sequence[Outcome]) -> set[str]:
     stored: set[str] = set()
     by_tenant = attrgetter("tenant_id")
     for tenant_id, group in groupby(sorted(outcomes, key=by_tenant), key=by_tenant):
-        rows = encode([_row(outcome) for outcome in group]).decode()
-        with tenant_scope(uuid.UUID(tenant_id)), connection.cursor() as cursor:
-            cursor.execute(_INSERT, [rows])
-            stored.update(response_id for (response_id,) in cursor.fetchall())
+        new: list[Json] = []
+        held: list[Json] = []
+        for outcome in group:
+            if outcome.job.is_background:
+                held.append(_end(outcome.snapshot, outcome.score, outcome.job.attempt))
+            else:
+                new.append(_row(outcome.job, outcome.snapshot, outcome.score, outcome.snapshot["output"]))
+        with tenant_scope(uuid.UUID(tenant_id)):
+            stored |= _execute(_INSERT, new) | _execute(_END, held)
     return stored
 
 
-def _row(outcome: Outcome) -> Json:
-    job, snapshot = outcome.job, outcome.snapshot
+def end(tenant_id: uuid.UUID, snapshot: Json, score: Json | None) -> bool:
+    """End a background response whatever attempt runs. False where it has ended before, or was deleted."""
+    with tenant_scope(tenant_id):
+        return bool(_execute(_END, [_end(snapshot, score, attempt=None)]))
+
+
+def open_row(job: Job, snapshot: Json) -> None:
+    """Store a background response before its end, with its input: from here on it is not forgotten."""
+    with tenant_scope(uuid.UUID(job.tenant_id)):
+        _execute(_INSERT, [_row(job, snapshot, {"dialect": job.dialect}, [])])
+
+
+def _execute(statement: str, rows: list[Json]) -> set[str]:
+    if not rows:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [encode(rows).decode()])
+        return {response_id for (response_id,) in cursor.fetchall()}
+
+
+def _row(job: Job, snapshot: Json, score: Json | None, output: list[Json]) -> Json:
     return {
         "id": job.response_id,
         "tenant_id": job.tenant_id,
@@ -95,6 +149,24 @@ def _row(outcome: Outcome) -> Json:
         "extensions": extensions_of(snapshot),
         "created_at": job.created_at,
         "completed_at": snapshot["completed_at"],
+        "score": score,
+        # Who asked for a stream is told of it from its first event on.
+        "is_followed": job.is_background and job.request["stream"],
         "inputs": len(job.input_items),
-        "items": [*job.input_items, *snapshot["output"]],
+        "items": [*job.input_items, *output],
+    }
+
+
+def _end(snapshot: Json, score: Json | None, attempt: int | None) -> Json:
+    return {
+        "id": snapshot["id"],
+        "attempt": attempt,
+        "status": snapshot["status"],
+        "usage": snapshot["usage"],
+        "error": snapshot["error"],
+        "incomplete_details": snapshot["incomplete_details"],
+        "extensions": extensions_of(snapshot),
+        "completed_at": snapshot["completed_at"],
+        "score": score,
+        "output": snapshot["output"],
     }

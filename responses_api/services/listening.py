@@ -1,7 +1,7 @@
 """One client's ear on its response: every transport hears it through this, and always hears its end."""
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 from django.conf import settings
@@ -26,14 +26,51 @@ _ON_THE_WAY_SECONDS: Final = 1.0
 _MOST_KEPT_BYTES: Final = 1 << 20
 
 
-async def _nothing() -> None:
+async def _nothing(next_sequence: int) -> None:
     return None
+
+
+class Ear(Protocol):
+    """What a transport hears a response through."""
+
+    is_resumable: bool
+    """Whether a stream that is cut may be taken up again where it was: then it is not ended for being cut."""
+
+    async def next_message(self) -> Message | None:
+        """The next message; None where the client wants a sign of life. The first one is a message."""
+
+    def break_off(self, error: ProtocolError) -> Message:
+        """The end of a stream that has begun and cannot go on here."""
+
+    async def close(self) -> None:
+        """Stop listening; to be called whatever happens."""
+
+
+class Said:
+    """An answer that is there at once: these messages, of which the last is of `LAST`."""
+
+    is_resumable = True
+
+    def __init__(self, *messages: Message) -> None:
+        self._messages = iter(messages)
+
+    async def next_message(self) -> Message | None:
+        """The next message."""
+        return next(self._messages)
+
+    def break_off(self, error: ProtocolError) -> Message:
+        """Never: it is resumable."""
+        raise RuntimeError("a stream that can be resumed is cut, not ended")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 class Listener:
     """The messages of a response for one client. Close it whatever happens: a response nobody hears is cancelled.
 
-    `recover` finds the stored answer of a request for JSON whose last message was lost.
+    `recover` finds what was stored where the last message was lost: the answer of a request for JSON, or the rest of a
+    stream from the event of this number on.
 
     It remembers what it told (up to a mebibyte), so that a stream which the log cannot end still ends by the rules.
     """
@@ -42,8 +79,11 @@ class Listener:
         self,
         follower: Follower,
         dialect: Dialect,
-        recover: Callable[[], Awaitable[Message | None]] = _nothing,
+        recover: Callable[[int], Awaitable[Message | None]] = _nothing,
+        *,
+        is_resumable: bool = False,
     ) -> None:
+        self.is_resumable = is_resumable
         self._follower = follower
         self._recover = recover
         self._dialect: Dialect = dialect
@@ -110,7 +150,7 @@ class Listener:
             return
         await self._follower.replay()
         if not self._follower.is_ended:
-            stored = await self._recover()
+            stored = await self._recover(self._next)
             if stored is not None:
                 self._follower.push(stored)
         self._follower.fail(_END_LOST)

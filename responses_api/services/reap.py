@@ -1,6 +1,7 @@
 """Reap: ends the responses whose worker is gone, so that no client waits for ever and no row stays open.
 
-Runs in every web process and by beat; who takes a lost response first ends it, nobody else does.
+Runs in every web process and by beat; who takes a lost response first ends it, nobody else does. One that nobody waits
+for is given to another worker, once.
 """
 
 import uuid
@@ -9,19 +10,17 @@ from typing import Final
 import structlog
 
 from responses_api.chains import CONTINUABLE
-from responses_api.eventlog import journal
-from responses_api.eventlog.claims import Lost, discard, give_up, take_lost
+from responses_api.eventlog import bus, journal
+from responses_api.eventlog.claims import Lost, discard, give_up, put_down, take_lost
 from responses_api.eventlog.message import Kind, Message
 from responses_api.protocol import events
 from responses_api.protocol.closing import closing
 from responses_api.protocol.errors import ProtocolError, server_error
-from responses_api.protocol.fold import fold
 from responses_api.protocol.job import Job
-from responses_api.protocol.plain import Json
-from responses_api.protocol.request import CreateRequest
-from responses_api.protocol.response import snapshot
-from responses_api.protocol.sse import decode, encode, frames_to_data
-from responses_api.services.endings import failed, failure, last_events, refusal
+from responses_api.protocol.sse import encode
+from responses_api.services.background import begin_again
+from responses_api.services.cancel import end_cancelled
+from responses_api.services.endings import BrokenOff, broken_off, last_events, refusal
 from responses_api.services.finish import Outcome, finish
 from responses_api.services.stored import retrieve
 
@@ -32,11 +31,19 @@ _DERAILED: Final = server_error("The server failed to end the response.", code="
 
 
 def reap() -> int:
-    """End every response of a lost worker; returns how many this call ended.
+    """End every response of a lost worker, or begin it again; returns how many this call saw to.
 
     One that cannot be ended now is left to the next call after the time that a reaper has.
     """
     return sum(_try_to_end(lost, LOST) for lost in take_lost())
+
+
+def give_back(response_id: str, envelope: bytes, worker: str, error: ProtocolError | None) -> None:
+    """See to a background response that its worker cannot end: it ends with `error`; without one another worker gets
+    it, once. Where not even that can be done now, it is found again by its row.
+    """
+    if not _try_to_end(Lost(response_id, worker, envelope), error or LOST):
+        put_down(response_id, worker)
 
 
 def end_derailed(response_id: str, envelope: bytes, worker: str) -> None:
@@ -59,15 +66,21 @@ def _try_to_end(lost: Lost, error: ProtocolError) -> bool:
 
 def _end(lost: Lost, error: ProtocolError) -> None:
     job = Job.from_bytes(lost.job)
-    told = [
-        decode(data) for message in journal.read(job.response_id) for data in frames_to_data(message.body)
-    ]
-    final = _final(job, told, error)
-    is_stored = bool(job.request["store"])
-    if is_stored and not finish([Outcome(job, final)]):
-        last_words = _overdue(job, told, final, error)
+    if job.is_background and bus.is_cancelled(job.response_id):
+        end_cancelled(job, lost.worker)
+    elif job.is_background and error is LOST and begin_again(lost, job):
+        log.warning("a response was given to another worker", response_id=job.response_id, worker=lost.worker)
     else:
-        last_words = _last_words(job, told, final, error)
+        _end_failed(lost, job, error)
+
+
+def _end_failed(lost: Lost, job: Job, error: ProtocolError) -> None:
+    ending = broken_off(job, journal.read_events(job.response_id), error)
+    is_stored = bool(job.request["store"])
+    if is_stored and not finish([Outcome(job, ending.final)]):
+        last_words = _overdue(job, ending, error)
+    else:
+        last_words = _last_words(job, ending, error)
     give_up(lost, last_words.to_bytes(), inbox=job.inbox, keep_journal=is_stored)
     log.error(
         "response ended without its worker",
@@ -79,28 +92,16 @@ def _end(lost: Lost, error: ProtocolError) -> None:
     )
 
 
-def _overdue(job: Job, told: list[Json], final: Json, error: ProtocolError) -> Message:
+def _overdue(job: Job, ending: BrokenOff, error: ProtocolError) -> Message:
     """The end that the worker had stored and not told, where what it told leads there."""
     stored = retrieve(uuid.UUID(job.tenant_id), job.response_id)
-    if not job.request["stream"] and stored["status"] in CONTINUABLE:
+    told = ending.told
+    if not (job.request["stream"] or job.is_background) and stored["status"] in CONTINUABLE:
         return Message(Kind.ANSWER, 0, 0, encode(stored))
-    if told and not closing(told, job.dialect) and final["output"] == stored["output"]:
-        return last_events([events.terminal(stored)], told[-1]["sequence_number"] + 1)
-    return _last_words(job, told, final, error)
+    if told and not closing(told, job.dialect) and ending.final["output"] == stored["output"]:
+        return last_events([events.terminal(stored)], len(told))
+    return _last_words(job, ending, error)
 
 
-def _final(job: Job, told: list[Json], error: ProtocolError) -> Json:
-    """The failed response, with what had been told of its output."""
-    so_far = fold(told) or snapshot(
-        response_id=job.response_id,
-        created_at=job.created_at,
-        request=CreateRequest.from_plain(job.request),
-        status="in_progress",
-    )
-    return failed(so_far, error)
-
-
-def _last_words(job: Job, told: list[Json], final: Json, error: ProtocolError) -> Message:
-    if not told:
-        return refusal(error)
-    return failure(closing(told, job.dialect), final, error, told[-1]["sequence_number"] + 1)
+def _last_words(job: Job, ending: BrokenOff, error: ProtocolError) -> Message:
+    return ending.last_words() if ending.told or job.is_background else refusal(error)

@@ -5,6 +5,7 @@ from typing import Any
 
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
+from responses_api.protocol import events
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
@@ -21,11 +22,21 @@ def find_running(tenant_id: uuid.UUID, response_id: str) -> Job | None:
     return job if job.tenant_id == str(tenant_id) and job.request["store"] else None
 
 
-def running_snapshot(job: Job) -> Json:
-    """The response as it stands while it runs."""
+def opening(job: Job) -> list[Json]:
+    """The events, not numbered, that the stream of a response begins with: until it is in progress."""
+    first = (
+        events.waiting(running_snapshot(job, "queued"))
+        if job.is_background
+        else [events.created(running_snapshot(job))]
+    )
+    return [*first, events.in_progress(running_snapshot(job))]
+
+
+def running_snapshot(job: Job, status: str = "in_progress") -> Json:
+    """The response as it stands while it runs, or waits."""
     return snapshot(
         response_id=job.response_id,
         created_at=job.created_at,
         request=CreateRequest.from_plain(job.request),
-        status="in_progress",
+        status=status,
     )

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 
 from responses_api.models import Item, Response
 from responses_api.models.fields import is_id
+from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError, invalid_request, not_found
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
@@ -48,16 +49,23 @@ def delete(tenant_id: uuid.UUID, response_id: str) -> Json:
 
 
 def _delete(response_id: str) -> Json | None:
-    row = Response.objects.filter(id=response_id)
+    row = Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED)
     for tenant_id, root_id in row.values_list("tenant_id", "root_id"):
         recent_contexts.forget((str(tenant_id), root_id))
     deleted, _ = row.delete()
+    if not deleted and Response.objects.filter(id=response_id).exists():
+        raise _still_running(response_id)
     return {"id": response_id, "object": "response", "deleted": True} if deleted else None
 
 
 def _refuse_to_delete(job: Job) -> NoReturn:
-    raise invalid_request(
-        f"The response '{job.response_id}' is still in progress; it can be deleted once it has ended.",
+    raise _still_running(job.response_id)
+
+
+def _still_running(response_id: str) -> ProtocolError:
+    return invalid_request(
+        f"The response '{response_id}' has not ended; it can be deleted once it has. "
+        "A background response can be cancelled.",
         code="response_in_progress",
         status=409,
     )

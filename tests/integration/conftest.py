@@ -34,6 +34,7 @@ UPSTREAM_KEY = "sk-upstream-secret"
 
 # The reapers and the leases of the session would do by themselves what tests do at the moment they choose.
 _CALM_SECONDS = 4000.0
+QUEUES = ("antiphon.priority", "antiphon.default", "antiphon.background")
 
 
 @pytest.fixture(scope="session")
@@ -89,8 +90,8 @@ def server(django_db_setup: None) -> Iterator[AsgiServer]:
 
 @pytest.fixture(scope="session")
 def running_worker(server: AsgiServer) -> Iterator[None]:
-    """A worker for the queues `priority` and `default`. Nobody serves `flex`: what is sent there waits."""
-    with pytest.MonkeyPatch.context() as patch, QueueWorker(("antiphon.priority", "antiphon.default")):
+    """A worker for all queues but `flex`: what is sent there waits."""
+    with pytest.MonkeyPatch.context() as patch, QueueWorker(QUEUES):
         patch.setenv("TEST_UPSTREAM_KEY", UPSTREAM_KEY)
         process_runtime().wait_until_started()
         yield

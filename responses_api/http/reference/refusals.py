@@ -242,12 +242,6 @@ FORBIDDEN: Final = _the(
     "The caller may not do that.",
     invalid_request("You may not do that.", code="permission_denied", status=403),
 )
-NOT_OFFERED: Final = _the(
-    "A call that this server does not offer.",
-    invalid_request(
-        "POST /v1/responses/resp_1/cancel is not offered by this server.", code="unsupported_endpoint"
-    ),
-)
 
 # ---- of WebSocket
 NO_WEBSOCKET: Final = _the(

@@ -203,7 +203,7 @@ def user(*parts: Any) -> list[Any]:
         ({"input": "x", "temperature": 3}, "temperature"),
         ({"input": user({"type": "input_image", "image_url": "x"})}, "input[0].content[0].image_url"),
         ({"input": "x", "metadata": {"a": "x" * 513}}, "metadata.a"),
-        ({"input": "x", "background": True}, "background"),
+        ({"input": "x", "background": True, "store": False}, "background"),
         ({"input": "x", "tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"input": "x", "tools": [{"type": "acme:search"}]}, "tools[0].type"),
         ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "input[0].id"),

@@ -68,19 +68,6 @@ def test_probes_have_no_options(root: Client) -> None:
     assert_one_shape(root.request("OPTIONS", "/healthz"), 405)
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/responses/resp_x/cancel", "/responses/resp_x/cancel/"],
-)
-def test_calls_that_are_not_offered_say_so(path: str, stranger: Client, root: Client) -> None:
-    answer = stranger.request("POST", path, {"model": MODEL, "input": "Hello"})
-    assert_one_shape(answer, 400)
-    assert answer.error["type"] == "invalid_request"
-    assert answer.error["code"] == "unsupported_endpoint"
-    assert answer.error["message"] == f"POST /v1{path} is not offered by this server."
-    assert_one_shape(root.request("POST", f"/v1{path}", {}), 401)
-
-
 def test_a_client_does_not_choose_where_redirects_lead(root: Client) -> None:
     # What daphne makes of a client's header `Daphne-Root-Path`.
     assert isinstance(root, AsgiClient)

@@ -381,7 +381,7 @@ def padded(dialect: str = "open") -> list[Json]:
         RefusalDelta("refusal", "no"),
         call(0, "c_1", "look", '{"a":1}'),
     ]
-    return tell(parts, dialect=dialect, check=dialect == "open", pad=lambda size: f"{size}".ljust(8, "-"))
+    return tell(parts, dialect=dialect, check=dialect == "open", pad=lambda number, size: f"{number}:{size}-")
 
 
 @pytest.mark.parametrize("dialect", ["open", "openai"])
@@ -391,15 +391,14 @@ def test_every_delta_is_padded_by_its_size_where_its_schema_has_a_place(dialect:
         has_place = event["type"].endswith(".delta") and event["type"] != "response.refusal.delta"
         assert ("obfuscation" in event) == has_place
         if has_place:
-            del event["sequence_number"]
-            padding = event.pop("obfuscation")
-            assert padding == f"{len(orjson.dumps(event))}".ljust(8, "-")
+            number, padding = event.pop("sequence_number"), event.pop("obfuscation")
+            assert padding == f"{number}:{len(orjson.dumps(event))}-"
     assert sum(event["type"].endswith(".delta") for event in events) == 6
 
 
 def test_padding_changes_nothing_else() -> None:
     plain = [{**event, "obfuscation": ""} for event in tell([text("a"), text("b"), Stop("stop")])]
-    with_padding = tell([text("a"), text("b"), Stop("stop")], pad=lambda size: "xyz")
+    with_padding = tell([text("a"), text("b"), Stop("stop")], pad=lambda number, size: "xyz")
     assert [{**event, "obfuscation": ""} for event in with_padding] == plain
 
 

@@ -1,0 +1,164 @@
+"""A request that is answered outside of Django's view stack: what it hears of a response goes to its client.
+
+The relay is a task of its own while the endpoint watches the connection: a client that leaves is seen at once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+
+import structlog
+
+from responses_api.eventlog.message import Kind, Message
+from responses_api.http.body import ClientGone
+from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
+from responses_api.services.faults import STOPPED, internal_error
+from responses_api.services.identity import REQUEST_ID_HEADER, request_id_of
+from responses_api.services.listening import Ear
+
+log = structlog.get_logger(__name__)
+
+JSON: Final = (b"content-type", b"application/json")
+_SSE: Final = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+_LAST_BYTES_SECONDS: Final = 0.2
+
+
+class Exchange:
+    """One request's way back: headers once, then bytes, each event whole in its write."""
+
+    def __init__(self, scope: Any, send: Any) -> None:
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        given = self.headers.get(REQUEST_ID_HEADER.lower().encode())
+        self.request_id = request_id_of(given.decode("latin-1") if given else None)
+        self._send = send
+        self._is_begun = False
+        self.is_left = False
+        """Whether the client has closed the connection."""
+
+    async def begin(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
+        """Send the status and the headers."""
+        self._is_begun = True
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [*headers, (REQUEST_ID_HEADER.lower().encode(), self.request_id.encode())],
+            }
+        )
+
+    async def send(self, body: bytes) -> None:
+        """Send bytes; more follow."""
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+    async def end(self, body: bytes) -> None:
+        """Send the last bytes."""
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def send_error(self, error: ProtocolError) -> None:
+        """Answer with an error; once a stream has begun there is nothing left to say but its end."""
+        if self._is_begun:
+            await self.end(b"")
+            return
+        extra = tuple((name.lower().encode(), value.encode()) for name, value in error.headers().items())
+        await self.begin(error.status, (JSON, *extra))
+        await self.end(encode(error.body()))
+
+
+async def answered(exchange: Exchange, answer: Callable[[Exchange], Awaitable[None]]) -> None:
+    """Answer one request by `answer`; whatever it raises is told to the client and the log."""
+    with structlog.contextvars.bound_contextvars(request_id=exchange.request_id):
+        try:
+            await answer(exchange)
+        except ProtocolError as error:
+            log.info("request refused", status=error.status, code=error.code, field=error.field)
+            await exchange.send_error(error)
+        except ClientGone:
+            log.info("client left")
+        except asyncio.CancelledError:
+            # The process is being stopped, and the client was told. Not raised on: daphne would then no longer wait
+            # for the other requests; and the last bytes need a turn of its loop to leave.
+            log.info("stopped")
+            await asyncio.sleep(_LAST_BYTES_SECONDS)
+        except Exception:
+            log.exception("request failed")
+            await exchange.send_error(internal_error())
+
+
+async def relay(exchange: Exchange, ear: Ear, receive: Any, *, stream: bool) -> None:
+    """Tell the client what the ear hears until the response ends or the client leaves, which raises `ClientGone`.
+
+    The ear is closed in any case.
+    """
+    try:
+        await _until_gone(exchange, (_stream if stream else _single)(exchange, ear), receive)
+    finally:
+        await ear.close()
+
+
+async def _until_gone(exchange: Exchange, relay: Coroutine[Any, Any, None], receive: Any) -> None:
+    """Relay until the response ends or the client leaves, whichever comes first. Raises `ClientGone`."""
+    relaying = asyncio.ensure_future(relay)
+    leaving = asyncio.ensure_future(_disconnected(receive))
+    try:
+        await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not relaying.done():
+            exchange.is_left = True
+            raise ClientGone
+        await relaying
+    finally:
+        relaying.cancel()
+        leaving.cancel()
+        await asyncio.gather(relaying, leaving, return_exceptions=True)
+
+
+async def _disconnected(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _stream(exchange: Exchange, ear: Ear) -> None:
+    message: Message | None = await _first_message(exchange, ear)
+    await exchange.begin(200, _SSE)
+    try:
+        while message is None or message.kind is Kind.EVENTS:
+            await exchange.send(KEEP_ALIVE if message is None else message.body)
+            message = await ear.next_message()
+    except asyncio.CancelledError:
+        if not exchange.is_left:
+            # This process is being stopped: its clients are told, and their responses cancelled. Who can take the
+            # stream up elsewhere is only cut off.
+            await exchange.end(b"" if ear.is_resumable else ear.break_off(STOPPED).body + DONE)
+        raise
+    except Exception:
+        # The client has read 200: whatever happens now has to be said in the stream.
+        log.exception("relay failed")
+        if ear.is_resumable:
+            await exchange.end(b"")
+            return
+        message = ear.break_off(internal_error())
+    await exchange.end(message.body + DONE)
+
+
+async def _single(exchange: Exchange, ear: Ear) -> None:
+    message = await _first_message(exchange, ear)
+    await exchange.begin(200, (JSON,))
+    await exchange.end(message.body)
+
+
+async def _first_message(exchange: Exchange, ear: Ear) -> Message:
+    """The first message. Raises the `ProtocolError` of one that refuses."""
+    try:
+        message = await ear.next_message()
+    except asyncio.CancelledError:
+        if not exchange.is_left:
+            await exchange.send_error(STOPPED)
+        raise
+    assert message is not None, "the first message is one"
+    if message.kind is Kind.REJECT:
+        raise ProtocolError.from_plain(decode(message.body))
+    return message

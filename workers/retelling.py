@@ -1,0 +1,211 @@
+"""A second attempt at a response whose worker was lost: what was told is not told again.
+
+The backend is asked anew, and what it says is held against what was told: the same text is swallowed, cut as it was cut
+and under the ids that it had, until there is nothing left of it. From there on all is new, and joins without a seam.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from responses_api.protocol import event_types as t
+from responses_api.protocol.ids import IdFactory
+from responses_api.protocol.plain import Json
+from responses_api.protocol.sse import decode
+from responses_api.protocol.wording import REPLACEMENT
+from workers.backends.parts import CallDelta, Part, ReasoningDelta, RefusalDelta, SummaryDelta, TextDelta
+
+Told = Sequence[bytes]
+"""The data of the events that were told of a response, in order."""
+
+_SpokenDelta = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta
+_SPOKEN: Final[dict[str, type[_SpokenDelta]]] = {
+    t.OUTPUT_TEXT_DELTA: TextDelta,
+    t.REFUSAL_DELTA: RefusalDelta,
+    t.REASONING_DELTA: ReasoningDelta,
+    t.REASONING_TEXT_DELTA: ReasoningDelta,
+    t.REASONING_SUMMARY_TEXT_DELTA: SummaryDelta,
+}
+_OPENING: Final = frozenset({t.CREATED, t.QUEUED, t.IN_PROGRESS})
+_FRAME_END: Final = b"\n\n"
+
+
+class Diverged(Exception):
+    """This attempt says something else than what was told: the two make no answer."""
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A delta that was told, or with `item` the announcement of a call; `call` counts the calls, None is speech."""
+
+    kind: type[Any]
+    call: int | None
+    text: str = ""
+    logprobs: tuple[Json, ...] = ()
+    item: Json | None = None
+
+
+@dataclass(slots=True)
+class _Heard:
+    """A part of this attempt, and what is left of it."""
+
+    part: Any
+    call: int | None
+    text: str
+
+
+class Retelling:
+    """What was told of a response, while its generation catches up with it."""
+
+    def __init__(self, told: Told, new_id: IdFactory) -> None:
+        self._told: Final = told
+        self._fresh_id = new_id
+        self._at = 0
+        events = [decode(data) for data in told]
+        self._openings = sum(event["type"] in _OPENING for event in events)
+        added = [event for event in events if event["type"] == t.OUTPUT_ITEM_ADDED]
+        self._ids: deque[str] = deque(event["item"]["id"] for event in added)
+        self._pieces = deque(_pieces(events))
+        self._told_calls = sum(piece.item is not None for piece in self._pieces)
+        self._heard: list[_Heard] = []
+        self._calls: dict[Any, int] = {}
+        self._names: dict[int, str] = {}
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was told that this attempt has not come to yet."""
+        return self._at < len(self._told)
+
+    @property
+    def told(self) -> int:
+        """How many events were told before this attempt."""
+        return len(self._told)
+
+    def new_id(self, prefix: str) -> str:
+        """The id that the next item was told under; a fresh one where none was."""
+        if not self._ids or prefix == "call":
+            return self._fresh_id(prefix)
+        known = self._ids.popleft()
+        if not known.startswith(f"{prefix}_"):
+            raise Diverged
+        return known
+
+    def rest(self, frames: bytes) -> bytes:
+        """Those of the frames, the next ones of this attempt, that were not told. Raises `Diverged`."""
+        if not self.is_behind:
+            return frames
+        blocks = frames.split(_FRAME_END)[:-1]
+        again = blocks[: len(self._told) - self._at]
+        for block in again:
+            _, _, data = block.partition(b"\ndata: ")
+            # How a response begins follows from its request, in the words of whichever version says it.
+            if self._at >= self._openings and data != self._told[self._at]:
+                raise Diverged
+            self._at += 1
+        return b"".join(block + _FRAME_END for block in blocks[len(again) :])
+
+    def refit(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """The parts, cut as they were told, as far as they were told. Raises `Diverged`."""
+        if not self._pieces and not self._heard:
+            return parts
+        return [fitted for part in parts for fitted in self._take(part)]
+
+    def _take(self, part: Any) -> Iterator[Part]:
+        if type(part) is CallDelta:
+            call = self._calls.setdefault(part.key, len(self._calls))
+            if part.name:
+                self._names.setdefault(call, part.name)
+            self._heard.append(_Heard(part, call, part.arguments.replace("\x00", REPLACEMENT)))
+        elif type(part) in _SPOKEN.values():
+            self._heard.append(_Heard(part, None, part.text.replace("\x00", REPLACEMENT)))
+        else:
+            yield part
+            return
+        while self._pieces:
+            fitted = self._fit(self._pieces[0])
+            if fitted is None:
+                return
+            self._pieces.popleft()
+            yield fitted
+        heard, self._heard = self._heard, []
+        for left in heard:
+            yield from self._left(left)
+
+    def _fit(self, piece: _Piece) -> Part | None:
+        """The piece as a part of this attempt, which has said as much; None while it has not."""
+        sources = [heard for heard in self._heard if heard.call == piece.call]
+        if piece.item is not None:
+            return self._announce(piece.item, piece.call, sources)
+        said = ""
+        for source in sources:
+            if type(source.part) is not piece.kind:
+                if source.text:
+                    raise Diverged
+                continue
+            said += source.text
+            if len(said) >= len(piece.text):
+                break
+        if not (said.startswith(piece.text) if len(said) >= len(piece.text) else piece.text.startswith(said)):
+            raise Diverged
+        if len(said) < len(piece.text):
+            return None
+        return self._cut(piece, sources)
+
+    def _announce(self, item: Json, call: int | None, sources: list[_Heard]) -> Part | None:
+        name = self._names.get(call) if call is not None else None
+        if name is None:
+            return None
+        if name != item["name"]:
+            raise Diverged
+        # The backend gives its calls new ids; the answer will come under the one that was told.
+        return CallDelta(sources[0].part.key, item["call_id"], item["name"], "")
+
+    def _cut(self, piece: _Piece, sources: list[_Heard]) -> Part:
+        """Take the piece's text out of what was heard."""
+        missing, key = len(piece.text), None
+        for source in sources:
+            taken = min(missing, len(source.text))
+            if taken and key is None:
+                key = source.part.key
+            source.text = source.text[taken:]
+            missing -= taken
+            if type(source.part) is TextDelta and taken:
+                source.part = replace(source.part, logprobs=_logprobs_after(source.part.logprobs, taken))
+        self._heard = [heard for heard in self._heard if heard.text or heard.call is not None]
+        if piece.call is not None:
+            return CallDelta(sources[0].part.key, None, None, piece.text)
+        if piece.kind is TextDelta:
+            return TextDelta(key, piece.text, piece.logprobs)
+        spoken: Part = piece.kind(key, piece.text)
+        return spoken
+
+    def _left(self, heard: _Heard) -> Iterator[Part]:
+        if heard.call is None:
+            yield replace(heard.part, text=heard.text)
+        elif heard.call >= self._told_calls:
+            yield heard.part
+        elif heard.text:
+            yield CallDelta(heard.part.key, None, None, heard.text)
+
+
+def _pieces(events: Sequence[Json]) -> Iterator[_Piece]:
+    calls: dict[int, int] = {}
+    for event in events:
+        kind = event["type"]
+        if kind in _SPOKEN:
+            yield _Piece(_SPOKEN[kind], None, event["delta"], tuple(event.get("logprobs") or ()))
+        elif kind == t.FUNCTION_CALL_ARGUMENTS_DELTA:
+            yield _Piece(CallDelta, calls[event["output_index"]], event["delta"])
+        elif kind == t.OUTPUT_ITEM_ADDED and event["item"]["type"] == "function_call":
+            calls[event["output_index"]] = len(calls)
+            yield _Piece(CallDelta, len(calls) - 1, item=event["item"])
+
+
+def _logprobs_after(logprobs: tuple[Json, ...], taken: int) -> tuple[Json, ...]:
+    """Those of the tokens that begin after so many characters."""
+    for place, token in enumerate(logprobs):
+        if taken <= 0:
+            return logprobs[place:]
+        taken -= len(token.get("token", ""))
+    return ()
