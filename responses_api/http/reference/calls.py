@@ -79,7 +79,8 @@ CREATE: Final = Call(
     description=(
         "Asks a model. Without `stream` the answer is the response when it has ended. With `stream: true` it is a "
         "stream of server-sent events: each has an `event` line that repeats the `type` of its `data`, and "
-        "`data: [DONE]` ends the stream. What can be refused before the model has begun is refused with an error "
+        "`data: [DONE]` ends the stream. With `background: true` it is answered at once, queued, to be retrieved by "
+        "its id: it goes on whoever leaves. What can be refused before the model has begun is refused with an error "
         "status; what happens afterwards is told in the stream, as `error` and `response.failed`."
     ),
     body=CreateResponseBody,
@@ -145,6 +146,20 @@ CALLS: Final[tuple[Call, ...]] = (
         parameters=(_RESPONSE_ID,),
         answers=(Answer(description="It is gone.", content={JSON: answers.DeletedResponse}),),
         refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, r.RUNNING, *_ANY),
+    ),
+    Call(
+        method="post",
+        path="/v1/responses/{response_id}/cancel",
+        name="cancelResponse",
+        tag="Responses",
+        summary="Cancel a background response",
+        description=(
+            "Ends a response that was created with `background: true`, wherever it is, and returns it as it ended. "
+            "One that has ended stays as it is. (A response that a client waits for is cancelled by leaving.)"
+        ),
+        parameters=(_RESPONSE_ID,),
+        answers=(Answer(description="The response as it ended.", content={JSON: Response}),),
+        refusals=(r.NOT_BACKGROUND, r.NO_RESPONSE, *_ANY),
     ),
     Call(
         method="get",

@@ -129,6 +129,14 @@ RUNNING: Final = _the(
         status=409,
     ),
 )
+NOT_BACKGROUND: Final = _the(
+    "The response was not created with `background: true`.",
+    invalid_request(
+        "Only a background response can be cancelled; 'resp_1' was not created with `background: true`.",
+        param="response_id",
+        code="not_a_background_response",
+    ),
+)
 NO_PREVIOUS: Final = _the(
     "`previous_response_id` names nothing that can be continued.",
     invalid_request(
