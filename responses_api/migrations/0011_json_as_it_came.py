@@ -17,6 +17,6 @@ def _as(kind: str) -> list[str]:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("responses_api", "0009_background_responses")]
+    dependencies = [("responses_api", "0010_background_responses")]
 
     operations = [migrations.RunSQL(sql=_as("json"), reverse_sql=_as("jsonb"))]

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("responses_api", "0008_response_extensions"),
+        ("responses_api", "0009_images"),
         ("tenants", "0003_key_dialect"),
     ]
 
