@@ -20,6 +20,7 @@ Validate = Callable[[Json], Iterable[str]]
 """Says what is wrong with an event by its schema; nothing when it is valid."""
 
 _STATUS = {
+    t.CREATED: ("queued", "in_progress"),
     t.QUEUED: ("queued",),
     t.IN_PROGRESS: ("in_progress",),
     t.COMPLETED: ("completed",),

@@ -10,25 +10,13 @@ from responses_api.conformance.evidence import (
     text_of,
 )
 from responses_api.conformance.expect import refused
+from responses_api.conformance.memory import require_known
 from responses_api.conformance.outcomes import Broken, NotApplicable, NotShown, require
 from responses_api.conformance.prompts import HELLO, RECALL, WEATHER, WEATHER_QUESTION, message, tell
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server, new_word, offered
-from responses_api.protocol.plain import Json
 
 _NOT_FOUND = "previous_response_not_found"
-
-
-async def _require_known(server: Server, word: str, asked: Json) -> None:
-    """The context of `asked` holds the word: the model says it, or the context was counted."""
-    if word in text_of(asked):
-        return
-    fresh = await server.create(input=RECALL)
-    told = [response.get("usage") for response in (asked, fresh)]
-    counts = [usage["input_tokens"] for usage in told if usage]
-    if len(counts) != 2:
-        raise NotShown("the model does not remember, and the response tells no usage")
-    require(counts[0] > counts[1], "what was said before is neither remembered nor counted in input_tokens")
 
 
 @rule(
@@ -41,7 +29,7 @@ async def continued(server: Server) -> None:
     first = completed(await server.create(input=tell(word)))
     second = completed(await server.create(input="Thank you.", previous_response_id=first["id"]))
     third = completed(await server.create(input=RECALL, previous_response_id=second["id"]))
-    await _require_known(server, word, third)
+    await require_known(server, word, third)
 
 
 @rule(
@@ -53,7 +41,7 @@ async def continued_stream(server: Server) -> None:
     word = new_word()
     first = await server.stream(input=tell(word))
     second = await server.stream(input=RECALL, previous_response_id=completed(first.final)["id"])
-    await _require_known(server, word, completed(second.final))
+    await require_known(server, word, completed(second.final))
 
 
 @rule("chains.echo", "A continuation names what it continues.", section="previous_response_id")
@@ -243,7 +231,7 @@ async def replay(server: Server) -> None:
     said = [message(tell(word))]
     first = completed(await server.create(input=said, store=False))
     second = await server.create(input=[*said, *first["output"], message(RECALL)], store=False)
-    await _require_known(server, word, completed(second))
+    await require_known(server, word, completed(second))
 
 
 @rule(

@@ -1,8 +1,9 @@
 """`/responses/compact` and what is sealed: opaque to clients, and only of use to those it was made for."""
 
-from responses_api.conformance.evidence import completed, text_of
+from responses_api.conformance.evidence import completed
 from responses_api.conformance.expect import refused
-from responses_api.conformance.outcomes import Broken, NotApplicable, NotShown, require
+from responses_api.conformance.memory import require_known
+from responses_api.conformance.outcomes import Broken, NotApplicable, require
 from responses_api.conformance.prompts import HELLO, RECALL, message, tell
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server, answered, new_word, offered
@@ -74,9 +75,9 @@ async def base(server: Server) -> None:
         message("Welcome.", "assistant"),
     ]
     window = await _compact(server, input=said)
-    asked = completed(await server.create(input=[*window["output"], message(RECALL)], store=False))
-    if word not in text_of(asked):
-        raise NotShown("the model does not say the word it was told")
+    await require_known(
+        server, word, await server.create(input=[*window["output"], message(RECALL)], store=False)
+    )
 
 
 @rule(
@@ -90,9 +91,7 @@ async def chain(server: Server) -> None:
     window = await _compact(server, previous_response_id=first["id"])
     for fault in compaction_faults(window):
         raise Broken(fault)
-    asked = completed(await server.create(input=[*window["output"], message(RECALL)]))
-    if word not in text_of(asked):
-        raise NotShown("the model does not say the word it was told")
+    await require_known(server, word, await server.create(input=[*window["output"], message(RECALL)]))
 
 
 @rule(

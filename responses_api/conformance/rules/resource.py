@@ -10,7 +10,7 @@ from responses_api.conformance.evidence import (
     text_of,
 )
 from responses_api.conformance.outcomes import Broken, NotShown, require
-from responses_api.conformance.prompts import HELLO
+from responses_api.conformance.prompts import GOODBYE, HELLO
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server
 from responses_api.conformance.shapes.resource import response_faults
@@ -174,7 +174,7 @@ async def ids(server: Server) -> None:
     demand="extension",
 )
 async def unguessable(server: Server) -> None:
-    found = [await server.create(input=HELLO), await server.create(input=HELLO)]
+    found = [await server.create(input=GOODBYE), await server.create(input=GOODBYE)]
     first, second = (str(response.get("id")).rpartition("_")[2] for response in found)
     differing = sum(one != other for one, other in zip(first, second, strict=False))
     require(

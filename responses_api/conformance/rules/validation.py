@@ -12,7 +12,9 @@ _TEXT_LIMIT = 10_485_760
 _BARE_NAME = {"type": "function", "description": None, "parameters": None}
 
 
-class _Limit(NamedTuple):
+class Limit(NamedTuple):
+    """Fields that break a limit, and what the error's param must begin with."""
+
     name: str
     what: str
     fields: dict[str, Any]
@@ -20,110 +22,108 @@ class _Limit(NamedTuple):
     demand: Demand = "must"
 
 
-_LIMITS = [
-    _Limit("temperature", "A temperature above 2", {"temperature": 2.1}, "temperature", "should"),
-    _Limit("temperature-low", "A negative temperature", {"temperature": -0.1}, "temperature", "should"),
-    _Limit("top-p", "A top_p above 1", {"top_p": 1.1}, "top_p", "should"),
-    _Limit(
+LIMITS = [
+    Limit("temperature", "A temperature above 2", {"temperature": 2.1}, "temperature", "should"),
+    Limit("temperature-low", "A negative temperature", {"temperature": -0.1}, "temperature", "should"),
+    Limit("top-p", "A top_p above 1", {"top_p": 1.1}, "top_p", "should"),
+    Limit(
         "presence-penalty",
         "A presence_penalty above 2",
         {"presence_penalty": 2.1},
         "presence_penalty",
         "should",
     ),
-    _Limit(
+    Limit(
         "frequency-penalty",
         "A frequency_penalty below -2",
         {"frequency_penalty": -2.1},
         "frequency_penalty",
         "should",
     ),
-    _Limit(
+    Limit(
         "max-output-tokens", "A max_output_tokens below 16", {"max_output_tokens": 15}, "max_output_tokens"
     ),
-    _Limit("max-tool-calls", "A max_tool_calls of 0", {"max_tool_calls": 0}, "max_tool_calls"),
-    _Limit("top-logprobs", "A top_logprobs above 20", {"top_logprobs": 21}, "top_logprobs"),
-    _Limit("truncation", "An unknown truncation", {"truncation": "sometimes"}, "truncation"),
-    _Limit("service-tier", "An unknown service_tier", {"service_tier": "golden"}, "service_tier"),
-    _Limit(
+    Limit("max-tool-calls", "A max_tool_calls of 0", {"max_tool_calls": 0}, "max_tool_calls"),
+    Limit("top-logprobs", "A top_logprobs above 20", {"top_logprobs": 21}, "top_logprobs"),
+    Limit("truncation", "An unknown truncation", {"truncation": "sometimes"}, "truncation"),
+    Limit("service-tier", "An unknown service_tier", {"service_tier": "golden"}, "service_tier"),
+    Limit(
         "safety-identifier",
         "A safety_identifier of 65 characters",
         {"safety_identifier": "x" * 65},
         "safety_id",
     ),
-    _Limit(
+    Limit(
         "prompt-cache-key",
         "A prompt_cache_key of 65 characters",
         {"prompt_cache_key": "x" * 65},
         "prompt_cache",
     ),
-    _Limit("reasoning-effort", "An unknown reasoning effort", {"reasoning": {"effort": "huge"}}, "reasoning"),
-    _Limit("wrong-kind", "A string where a boolean belongs", {"store": "yes"}, "store"),
-    _Limit(
+    Limit("reasoning-effort", "An unknown reasoning effort", {"reasoning": {"effort": "huge"}}, "reasoning"),
+    Limit("wrong-kind", "A string where a boolean belongs", {"store": "yes"}, "store"),
+    Limit(
         "metadata-count",
         "Metadata with 17 entries",
         {"metadata": dict.fromkeys(map(str, range(17)), "x")},
         "metadata",
     ),
-    _Limit("metadata-key", "A metadata key of 65 characters", {"metadata": {"k" * 65: "x"}}, "metadata"),
-    _Limit(
-        "metadata-value", "A metadata value of 513 characters", {"metadata": {"k": "x" * 513}}, "metadata"
-    ),
-    _Limit("metadata-kind", "A metadata value that is no string", {"metadata": {"k": 1}}, "metadata"),
-    _Limit(
+    Limit("metadata-key", "A metadata key of 65 characters", {"metadata": {"k" * 65: "x"}}, "metadata"),
+    Limit("metadata-value", "A metadata value of 513 characters", {"metadata": {"k": "x" * 513}}, "metadata"),
+    Limit("metadata-kind", "A metadata value that is no string", {"metadata": {"k": 1}}, "metadata"),
+    Limit(
         "tool-name", "A tool name with a space", {"tools": [_BARE_NAME | {"name": "get weather"}]}, "tools"
     ),
-    _Limit(
+    Limit(
         "tool-name-length",
         "A tool name of 65 characters",
         {"tools": [_BARE_NAME | {"name": "n" * 65}]},
         "tools",
     ),
-    _Limit("tool-name-missing", "A function tool without a name", {"tools": [_BARE_NAME]}, "tools"),
-    _Limit(
+    Limit("tool-name-missing", "A function tool without a name", {"tools": [_BARE_NAME]}, "tools"),
+    Limit(
         "tool-type",
         "A tool of an unknown type without a vendor's prefix",
         {"tools": [{"type": "teleport"}]},
         "tools",
     ),
-    _Limit(
+    Limit(
         "role", "A message of an unknown role", {"input": [{"role": "narrator", "content": HELLO}]}, "input"
     ),
-    _Limit(
+    Limit(
         "item-type", "An item of an unknown type", {"input": [{"type": "telegram", "text": HELLO}]}, "input"
     ),
-    _Limit(
+    Limit(
         "part-type",
         "A content part of an unknown type",
         {"input": [{"role": "user", "content": [{"type": "input_smell", "text": "x"}]}]},
         "input",
     ),
-    _Limit("content-missing", "A message without content", {"input": [{"role": "user"}]}, "input"),
-    _Limit(
+    Limit("content-missing", "A message without content", {"input": [{"role": "user"}]}, "input"),
+    Limit(
         "call-id",
         "A call_id of 65 characters",
         {"input": [{"type": "function_call_output", "call_id": "c" * 65, "output": "x"}]},
         "input",
     ),
-    _Limit("include", "An unknown value of include", {"include": ["everything"]}, "include"),
-    _Limit(
+    Limit("include", "An unknown value of include", {"include": ["everything"]}, "include"),
+    Limit(
         "choice-mode", "An unknown tool_choice", {"tools": [WEATHER], "tool_choice": "perhaps"}, "tool_choice"
     ),
-    _Limit(
+    Limit(
         "choice-unknown",
         "A tool_choice of a function that the request does not have",
         {"tools": [WEATHER], "tool_choice": {"type": "function", "name": "get_time"}},
         "tool_choice",
         "should",
     ),
-    _Limit(
+    Limit(
         "choice-required",
         "A tool_choice of required without tools",
         {"tool_choice": "required"},
         "tool_choice",
         "should",
     ),
-    _Limit(
+    Limit(
         "allowed-unknown",
         "An allowed_tools with a function that the request does not have",
         {
@@ -136,7 +136,7 @@ _LIMITS = [
 ]
 
 
-def _register(limit: _Limit) -> None:
+def _register(limit: Limit) -> None:
     sentence = f"{limit.what} is refused with 400 that names the field."
 
     @rule(f"validation.{limit.name}", sentence, section="CreateResponseBody", demand=limit.demand)
@@ -144,7 +144,7 @@ def _register(limit: _Limit) -> None:
         refused(await server.ask(**{"input": HELLO, **limit.fields}), param=limit.param)
 
 
-for _limit in _LIMITS:
+for _limit in LIMITS:
     _register(_limit)
 
 

@@ -102,9 +102,6 @@ async def in_order(server: Server) -> None:
             require(len(ids) == 1, f"the events of several responses are mixed: {sorted(map(str, ids))}")
             told = (turn.final.get("metadata") or {}).get("turn")
             require(told == str(number), f"turn {number} is answered by the response to turn {told}")
-            for violation in turn.stream.violations:
-                if violation.rule in ("S2", "S3"):
-                    raise Broken(violation.message)
 
 
 @rule(

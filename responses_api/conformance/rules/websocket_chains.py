@@ -1,18 +1,14 @@
 """WebSocket: what a connection remembers, and for whom."""
 
-from responses_api.conformance.evidence import completed, plain_response, text_of
-from responses_api.conformance.outcomes import NotShown, require
+from responses_api.conformance.evidence import completed, plain_response
+from responses_api.conformance.memory import require_known
+from responses_api.conformance.outcomes import require
 from responses_api.conformance.prompts import HELLO, RECALL, tell
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server, new_word
 from responses_api.conformance.sockets import Turn, connect
 
 _NOT_FOUND = "previous_response_not_found"
-
-
-def _require_recalled(word: str, turn: Turn) -> None:
-    if word not in text_of(completed(turn.final)):
-        raise NotShown("the model does not say the word it was told")
 
 
 def _require_not_found(turn: Turn) -> None:
@@ -24,7 +20,9 @@ async def continued(server: Server) -> None:
     word = new_word()
     async with connect(server) as socket:
         first = completed((await socket.turn(input=tell(word))).final)
-        _require_recalled(word, await socket.turn(input=RECALL, previous_response_id=first["id"]))
+        await require_known(
+            server, word, (await socket.turn(input=RECALL, previous_response_id=first["id"])).final
+        )
 
 
 @rule(
@@ -41,7 +39,7 @@ async def not_stored(server: Server) -> None:
         third = await socket.turn(
             input=RECALL, previous_response_id=completed(second.final)["id"], store=False
         )
-        _require_recalled(word, third)
+        await require_known(server, word, third.final)
 
 
 @rule(
@@ -83,10 +81,9 @@ async def http(server: Server) -> None:
     over_http = completed(await server.create(input=tell(word)))
     async with connect(server) as socket:
         turn = await socket.turn(input=RECALL, previous_response_id=over_http["id"])
-        _require_recalled(word, turn)
+        await require_known(server, word, turn.final)
         second = await server.create(input=RECALL, previous_response_id=completed(turn.final)["id"])
-        if word not in text_of(completed(second)):
-            raise NotShown("the model does not say the word it was told")
+        await require_known(server, word, second)
 
 
 @rule(

@@ -83,7 +83,7 @@ async def param(server: Server) -> None:
     require(told == "max_output_tokens", f"the error's param is {told!r}")
 
 
-_FRAMES: list[tuple[str, str, str | bytes, Demand]] = [
+FRAMES: list[tuple[str, str, str | bytes, Demand]] = [
     ("malformed", "A text frame that is no JSON", "{not json", "must"),
     ("no-object", "A text frame that is no object", "[1]", "must"),
     ("no-type", "A message without a type", encode({"input": HELLO}).decode(), "should"),
@@ -105,7 +105,7 @@ def _register(name: str, what: str, frame: str | bytes, demand: Demand) -> None:
             await _require_usable(socket)
 
 
-for _entry in _FRAMES:
+for _entry in FRAMES:
     _register(*_entry)
 
 

@@ -1,0 +1,68 @@
+"""The conformance suite catches each planted fault, by the rule that speaks of it and no other."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from responses_api.conformance import rules as _rules  # noqa: F401  (registers them)
+from responses_api.conformance.outcomes import FAIL
+from responses_api.conformance.registry import select
+from responses_api.conformance.runner import run
+from responses_api.conformance.server import Target
+from tests.support.faults import answers, behaviour, sockets, streams, validation
+from tests.support.faults.fault import Fault
+from tests.support.faults.proxy import FaultyProxy
+from tests.support.service import MODEL, Service
+
+# Faults, and the topics that see such answers: the others would only take time.
+PLANTED: list[tuple[list[Fault], tuple[str, ...]]] = [
+    (streams.FRAMING, ("framing", "streams")),
+    (streams.EVENTS, ("framing", "streams")),
+    (answers.RESOURCE, ("resource",)),
+    (answers.RETRIEVED, ("resource", "streams", "stored")),
+    (answers.ERRORS, ("errors",)),
+    (answers.LIMITS, ("tolerance", "run")),
+    (behaviour.CHAINS, ("chains",)),
+    (behaviour.TOOLS, ("tools",)),
+    (behaviour.STORED, ("stored", "chains")),
+    (behaviour.TOLERANCE, ("tolerance", "models")),
+    (sockets.SOCKET_FAULTS, ("websocket", "websocket-chains", "websocket-errors")),
+]
+EVERY_TOPIC = {topic for _, topics in PLANTED for topic in topics} | {"validation"}
+
+
+@pytest.fixture(scope="module")
+def proxy(running_service: Service) -> Iterator[FaultyProxy]:
+    """A proxy before the service."""
+    with FaultyProxy(running_service.base_url) as running:
+        yield running
+
+
+def failed(service: Service, proxy: FaultyProxy, faults: list[Fault], topics: Iterable[str]) -> set[str]:
+    """The rules that fail while the faults are planted."""
+    assert service.friend.key is not None
+    target = Target(proxy.base_url, service.friend.key, MODEL, other_key=service.stranger.key, timeout=10)
+    proxy.faults = faults
+    results = asyncio.run(run(target, select(topics), jobs=16))
+    return {result.rule.id for result in results if result.verdict == FAIL}
+
+
+def test_nothing_fails_without_a_fault(service: Service, proxy: FaultyProxy) -> None:
+    assert failed(service, proxy, [], EVERY_TOPIC) == set()
+
+
+@pytest.mark.parametrize(
+    ("fault", "topics"),
+    [pytest.param(fault, topics, id=str(fault)) for faults, topics in PLANTED for fault in faults],
+)
+def test_a_fault_fails_its_rule(
+    service: Service, proxy: FaultyProxy, fault: Fault, topics: tuple[str, ...]
+) -> None:
+    assert failed(service, proxy, [fault], topics) == set(fault.rules)
+
+
+def test_each_limit_that_is_not_kept_fails_its_rule(service: Service, proxy: FaultyProxy) -> None:
+    faults = validation.VALIDATION_FAULTS
+    expected = {rule for fault in faults for rule in fault.rules}
+    assert failed(service, proxy, faults, ["validation"]) == expected

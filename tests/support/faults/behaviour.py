@@ -1,0 +1,299 @@
+"""Faults of what the service does: chains, tools, what is stored, and what clients may send."""
+
+from collections.abc import Callable
+from typing import Any
+
+from responses_api.conformance.prompts import HELLO, RECALL, WEATHER_QUESTION
+from responses_api.protocol.plain import Json
+from tests.support.faults.changes import asking, at, creates, in_body, status
+from tests.support.faults.fault import Call, Fault, Reply
+
+NEVER = "resp_" + "0" * 44
+
+
+def _echo(name: str, value: Any) -> Callable[[Json], Json]:
+    return lambda response: {**response, name: value}
+
+
+def _says(text: bytes) -> Callable[[Call], bool]:
+    """A call that asks for a response and holds this text."""
+    return lambda call: call.is_create and text in call.raw
+
+
+def _last_said(call: Call) -> Any:
+    """The content of the last item of an input that is a list."""
+    given = call.body.get("input")
+    return given[-1].get("content") if isinstance(given, list) and given else None
+
+
+# ---- chains
+
+
+class _Memory:
+    """A server that never forgets instructions."""
+
+    def __init__(self) -> None:
+        self._latest: str | None = None
+
+    def inherit(self, call: Call) -> Call:
+        """Ask again with the latest instructions that hid a code word."""
+        told = call.body.get("instructions")
+        if told and "Do not say it" in told:
+            self._latest = told
+        if call.body.get("previous_response_id") and call.body.get("input") == RECALL and self._latest:
+            return asking(instructions=self._latest)(call)
+        return call
+
+
+def _continues(call: Call, said: str) -> bool:
+    return creates(input=said)(call) and bool(call.body.get("previous_response_id"))
+
+
+def _names_never(call: Call) -> bool:
+    return call.is_create and call.body.get("previous_response_id") == NEVER
+
+
+CHAINS = [
+    Fault(
+        "a chain is forgotten",
+        ("chains.continue",),
+        lambda call: _continues(call, RECALL) and not call.body.get("stream"),
+        call=asking(previous_response_id=None),
+    ),
+    Fault(
+        "a streamed chain is forgotten",
+        ("chains.continue-stream",),
+        lambda call: _continues(call, RECALL) and bool(call.body.get("stream")),
+        call=asking(previous_response_id=None),
+    ),
+    Fault(
+        "a continuation does not name what it continues",
+        ("chains.echo",),
+        lambda call: _continues(call, HELLO),
+        response=_echo("previous_response_id", None),
+    ),
+    Fault(
+        "instructions are carried over",
+        ("chains.instructions",),
+        creates(),
+        call=_Memory().inherit,
+        response=lambda told: {**told, "instructions": None} if told["previous_response_id"] else told,
+    ),
+    Fault(
+        "an unknown chain is begun anew",
+        ("chains.unknown",),
+        _names_never,
+        call=asking(previous_response_id=None),
+    ),
+    Fault(
+        "an open call is overlooked",
+        ("chains.unanswered-call",),
+        _says(b"call_open"),
+        call=asking(input=HELLO),
+    ),
+    Fault(
+        "an orphan is overlooked", ("chains.orphan-output",), _says(b"call_nowhere"), call=asking(input=HELLO)
+    ),
+    Fault(
+        "a client's own chain is cut",
+        ("chains.replay",),
+        lambda call: call.is_create and _last_said(call) == RECALL,
+        call=asking(input=RECALL),
+    ),
+]
+
+# ---- tools
+
+_WEATHER = {"type": "function", "name": "get_weather"}
+_TIME = {"type": "function", "name": "get_time"}
+_BARE = {"type": "function", "name": "do_nothing"}
+
+
+def _twice(response: Json) -> Json:
+    return {**response, "output": [*response["output"], *response["output"]]}
+
+
+def _with_call(**fields: Any) -> Callable[[Json], Json]:
+    def change(response: Json) -> Json:
+        output = [
+            {**item, **fields} if item["type"] == "function_call" else item for item in response["output"]
+        ]
+        return {**response, "output": output}
+
+    return change
+
+
+def _may_choose(call: Call) -> bool:
+    choice = call.body.get("tool_choice")
+    allows = (
+        isinstance(choice, dict) and choice.get("type") == "allowed_tools" and choice.get("mode") == "auto"
+    )
+    return allows and call.body["input"] == WEATHER_QUESTION
+
+
+TOOLS = [
+    Fault(
+        "none is not heeded",
+        ("tools.none",),
+        creates(input=WEATHER_QUESTION, tool_choice="none"),
+        call=asking(tool_choice="required"),
+    ),
+    Fault(
+        "required is not heeded",
+        ("tools.required",),
+        creates(input=HELLO, tool_choice="required"),
+        call=asking(tool_choice="none"),
+    ),
+    Fault(
+        "another function is called",
+        ("tools.named",),
+        creates(input=WEATHER_QUESTION, tool_choice=_TIME),
+        call=asking(tool_choice=_WEATHER),
+    ),
+    Fault(
+        "a call that is not allowed",
+        ("tools.allowed",),
+        lambda call: _may_choose(call) and not call.body.get("stream"),
+        call=asking(tool_choice=_WEATHER),
+    ),
+    Fault(
+        "a call that is not allowed, streamed",
+        ("tools.allowed-stream",),
+        lambda call: _may_choose(call) and bool(call.body.get("stream")),
+        call=asking(tool_choice=_WEATHER),
+    ),
+    Fault(
+        "two calls instead of one",
+        ("tools.parallel",),
+        creates(parallel_tool_calls=False, tool_choice=None),
+        response=_twice,
+    ),
+    Fault("more calls than allowed", ("tools.max-calls",), creates(max_tool_calls=1), response=_twice),
+    Fault(
+        "arguments that are no JSON",
+        ("tools.shape",),
+        creates(input=WEATHER_QUESTION, tool_choice="required", stream=None),
+        response=_with_call(arguments="{"),
+    ),
+    Fault(
+        "a tool is echoed in part", ("tools.echo",), _says(b"do_nothing"), response=_echo("tools", [_BARE])
+    ),
+    Fault(
+        "a choice is echoed as another",
+        ("tools.choice-echo",),
+        creates(input=HELLO, tool_choice="auto"),
+        response=_echo("tool_choice", "required"),
+    ),
+    Fault(
+        "a tool type is refused without its place",
+        ("tools.type-named",),
+        lambda call: _says(b"teleport")(call) and len(call.body["tools"]) == 2,
+        reply=in_body("error", "param", value="tools"),
+    ),
+]
+
+# ---- what is stored
+
+
+def _page(**fields: Any) -> Callable[[Reply], Reply]:
+    return lambda reply: reply.with_body({**reply.body, **fields}) if "data" in reply.body else reply
+
+
+def _turned(reply: Reply) -> Reply:
+    return (
+        reply.with_body({**reply.body, "data": reply.body["data"][::-1]}) if "data" in reply.body else reply
+    )
+
+
+def _only(code: int, change: Callable[[Reply], Reply]) -> Callable[[Reply], Reply]:
+    return lambda reply: change(reply) if reply.status == code else reply
+
+
+STORED = [
+    Fault(
+        "another code for an unknown chain",
+        ("chains.unknown", "stored.unknown-alike", "stored.foreign-alike"),
+        _names_never,
+        reply=in_body("error", "code", value="not_found"),
+    ),
+    Fault("the list is turned", ("stored.list-order",), at("GET", "/responses?limit=100"), reply=_turned),
+    Fault(
+        "there is never more",
+        ("stored.list-pages",),
+        at("GET", "/responses?order=desc"),
+        reply=_page(has_more=False),
+    ),
+    Fault(
+        "any limit is taken",
+        ("stored.list-limits",),
+        at("GET", "/responses?limit=101"),
+        call=lambda call: Call(call.method, "/responses?limit=100", call.headers, call.raw),
+    ),
+    Fault(
+        "a deletion is told otherwise",
+        ("stored.delete",),
+        at("DELETE", "/responses/"),
+        reply=_only(200, in_body("deleted", value=False)),
+    ),
+    Fault(
+        "nothing is deleted",
+        ("stored.delete", "stored.unknown-alike", "chains.deleted", "chains.deleted-in-the-middle"),
+        at("DELETE", "/responses/resp_01"),
+        call=lambda call: Call("GET", call.path, call.headers, b""),
+        reply=_only(200, in_body("deleted", value=True)),
+    ),
+    Fault(
+        "input items are turned",
+        ("stored.input-items",),
+        lambda call: "/input_items" in call.path,
+        reply=_turned,
+    ),
+    Fault(
+        "what was is told apart from what never was",
+        ("stored.unknown-alike", "stored.foreign-alike"),
+        lambda call: (
+            call.method == "GET" and call.path.startswith("/responses/resp_") and NEVER not in call.path
+        ),
+        reply=_only(404, in_body("error", "message", value="It is gone.")),
+    ),
+]
+
+# ---- what clients may send
+
+TOLERANCE = [
+    Fault(
+        "nulls are refused",
+        ("tolerance.nulls",),
+        lambda call: call.body.get("top_p", 0) is None,
+        reply=status(400),
+    ),
+    Fault(
+        "unknown fields are refused",
+        ("tolerance.unknown-fields",),
+        creates(conformance=True),
+        reply=status(400),
+    ),
+    Fault(
+        "406",
+        ("tolerance.accept",),
+        lambda call: "text/html" in call.headers.values() and not call.body.get("stream"),
+        reply=status(406),
+    ),
+    Fault("no slash", ("tolerance.slash",), lambda call: call.path == "/responses/", reply=status(404)),
+    Fault("no gzip", ("tolerance.gzip",), lambda call: call.raw[:2] == b"\x1f\x8b", reply=status(400)),
+    Fault(
+        "text is harmed",
+        ("tolerance.unicode",),
+        lambda call: "\u2028" in str(call.body.get("instructions")),
+        response=_echo("metadata", {"text": "?"}),
+    ),
+    Fault(
+        "the server's own items are refused",
+        ("tolerance.own-items",),
+        lambda call: _says(b'"id":"msg_0')(call) and _last_said(call) == HELLO,
+        reply=status(400),
+    ),
+    Fault(
+        "the model is not listed", ("models.list",), lambda call: call.path == "/models", reply=_page(data=[])
+    ),
+]
