@@ -20,7 +20,7 @@ def _says(text: bytes) -> Callable[[Call], bool]:
     return lambda call: call.is_create and text in call.raw
 
 
-def _last_said(call: Call) -> Any:
+def last_said(call: Call) -> Any:
     """The content of the last item of an input that is a list."""
     given = call.body.get("input")
     return given[-1].get("content") if isinstance(given, list) and given else None
@@ -97,7 +97,7 @@ CHAINS = [
     Fault(
         "a client's own chain is cut",
         ("chains.replay",),
-        lambda call: call.is_create and _last_said(call) == RECALL,
+        lambda call: call.is_create and last_said(call) == RECALL,
         call=asking(input=RECALL),
     ),
 ]
@@ -290,7 +290,7 @@ TOLERANCE = [
     Fault(
         "the server's own items are refused",
         ("tolerance.own-items",),
-        lambda call: _says(b'"id":"msg_0')(call) and _last_said(call) == HELLO,
+        lambda call: _says(b'"id":"msg_0')(call) and last_said(call) == HELLO,
         reply=status(400),
     ),
     Fault(
