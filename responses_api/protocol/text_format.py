@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from responses_api.protocol.plain import Json
-from responses_api.protocol.validation import NAME_PATTERN, UNKNOWN_TYPE, by_type
+from responses_api.protocol.validation import NAME_PATTERN, TAG, UNKNOWN_TYPE, branch, choose_by_type
 
 
 class TextFormat(TypedDict):
@@ -28,7 +28,7 @@ class JsonObjectFormat(TypedDict):
 class JsonSchemaFormat(TypedDict):
     """JSON that a JSON Schema describes."""
 
-    type: Literal["json_schema"]
+    type: NotRequired[Literal["json_schema"] | None]
     name: Annotated[str, Field(pattern=NAME_PATTERN)]
     description: NotRequired[str | None]
     schema: dict[str, Any]
@@ -49,12 +49,22 @@ def _canonical_schema_format(value: Json) -> Json:
     }
 
 
+_choose_by_type = choose_by_type("text", "json_object", "json_schema")
+
+
+def _choose(value: Any) -> str | None:
+    # The published schema lets this one leave its type out.
+    if isinstance(value, dict) and value.get("type") is None and "schema" in value:
+        return TAG + "json_schema"
+    return _choose_by_type(value)
+
+
 _Format = Annotated[
     Annotated[TextFormat, Tag("~text")]
     | Annotated[JsonObjectFormat, Tag("~json_object")]
     | Annotated[JsonSchemaFormat, AfterValidator(_canonical_schema_format), Tag("~json_schema")]
     | Annotated[_OfFormatType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
-    by_type("text", "json_object", "json_schema"),
+    branch(_choose, "must be an object"),
 ]
 
 

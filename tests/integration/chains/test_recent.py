@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
@@ -170,6 +171,25 @@ def told(tenant: Tenant, response_id: str) -> list[Json] | str | None:
         return load(tenant, response_id)
     except ProtocolError as error:
         return error.code
+
+
+def test_branches_that_grow_at_the_same_time_do_not_mix(friend_tenant: Tenant) -> None:
+    root = grow(friend_tenant, 3)[-1]
+
+    def go_on(branch: int) -> list[str]:
+        try:
+            last = root
+            for turn in range(8):
+                given = f"{branch}:{turn}"
+                last = stored(friend_tenant, given, "answer", previous_response_id=last)["id"]
+                assert texts(load(friend_tenant, last))[-2:] == [given, "answer"]
+            return texts(load(friend_tenant, last))[6::2]
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as threads:
+        told = list(threads.map(go_on, range(8)))
+    assert told == [[f"{branch}:{turn}" for turn in range(8)] for branch in range(8)]
 
 
 def test_what_is_remembered_is_bounded(friend_tenant: Tenant, settings: Settings) -> None:

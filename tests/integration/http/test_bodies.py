@@ -4,34 +4,19 @@ import gzip
 import json
 import random
 import tracemalloc
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import zstandard
 from pytest_django import Settings
 
-from responses_api.eventlog import names
-from responses_api.eventlog.connection import blocking_client
 from responses_api.http.body import parse_json, read_body
 from responses_api.protocol.errors import ProtocolError
 from tests.integration.conftest import MODEL
 from tests.support.checks import checked_response
 from tests.support.client import Answer, Client
-from tests.support.upstream import ScriptedUpstream
 
-VALKEY: Any = blocking_client()
 GOOD = json.dumps({"model": MODEL, "input": "Hello"}).encode()
-
-
-@pytest.fixture
-def untouched(friend: Client, stranger: Client, upstream: ScriptedUpstream) -> Iterator[Client]:
-    """The friend's client; afterwards nothing was asked, queued or kept of what it sent."""
-    yield friend
-    assert upstream.requests() == []
-    assert VALKEY.keys(names.job("*")) == []
-    for client in (friend, stranger):
-        assert client.get("/responses").json()["data"] == []
 
 
 def post(client: Client, body: Any, **headers: str) -> Answer:

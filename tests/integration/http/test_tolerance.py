@@ -55,10 +55,20 @@ def test_messages_without_a_type_and_with_strings_are_kept_as_items_with_parts(
     assert len({item["id"] for item in kept}) == 5
 
 
-EVERY_NULL = dict.fromkeys(
-    """previous_response_id tools tool_choice metadata text temperature top_p presence_penalty frequency_penalty
-    parallel_tool_calls stream_options max_output_tokens max_tool_calls reasoning safety_identifier prompt_cache_key
-    instructions top_logprobs store stream truncation background include service_tier user conversation""".split()
+EVERY_NULL: Any = dict.fromkeys(
+    [
+        *("previous_response_id", "tools", "tool_choice", "metadata", "text", "temperature", "top_p"),
+        *(
+            "presence_penalty",
+            "frequency_penalty",
+            "parallel_tool_calls",
+            "stream_options",
+            "max_output_tokens",
+        ),
+        *("max_tool_calls", "reasoning", "safety_identifier", "prompt_cache_key", "instructions"),
+        *("top_logprobs", "store", "stream", "truncation", "background", "include", "service_tier", "user"),
+        "conversation",
+    ]
 )
 
 
@@ -238,7 +248,7 @@ def test_neither_tools_nor_settings_nor_instructions_are_inherited(
     friend: Client, upstream: ScriptedUpstream
 ) -> None:
     upstream.reply(body=chat_json("ok"), always=True)
-    settings = {"temperature": 0.2, "max_output_tokens": 50, "reasoning": {"effort": "low"}}
+    settings: Json = {"temperature": 0.2, "max_output_tokens": 50, "reasoning": {"effort": "low"}}
     first = friend.create(
         input="a", instructions="Old.", tools=[FUNCTION], tool_choice="auto", **settings
     ).json()
@@ -307,7 +317,7 @@ def test_metadata_counts_characters_and_stays_here(
     assert response["metadata"] == metadata
     assert "metadata" not in upstream.wait_request().body
     assert stranger.get(f"/responses/{response['id']}").status == 404
-    for odd in (
+    faults: list[Any] = [
         {**metadata, "one": "more"},
         {"k": "v" * 513},
         {"k" * 65: "v"},
@@ -315,7 +325,8 @@ def test_metadata_counts_characters_and_stays_here(
         {"k": None},
         {"k": {}},
         [],
-    ):
+    ]
+    for odd in faults:
         refused = friend.create(input="x", metadata=odd)
         assert (refused.status, refused.error["param"].partition(".")[0]) == (400, "metadata")
 

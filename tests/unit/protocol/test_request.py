@@ -216,6 +216,17 @@ def test_a_stream_is_padded_unless_the_client_says_no(options: object, obfuscate
     assert not parse(stream=False, stream_options=options).obfuscates
 
 
+def test_a_schema_without_a_type_is_a_format_by_schema() -> None:
+    form = {"name": "n", "schema": {"type": "object"}}
+    for sent in (form, {**form, "type": None}, {**form, "type": "json_schema"}):
+        assert parse(text={"format": sent}).text["format"] == {
+            **form,
+            "type": "json_schema",
+            "description": None,
+            "strict": False,
+        }
+
+
 def test_vendor_tools_are_kept_whole() -> None:
     tool = {"type": "acme:search", "depth": 3}
     assert parse(tools=[tool], tool_choice={"type": "acme:search"}).tools == [tool]
