@@ -26,17 +26,18 @@ from tenants.scoping import current_scope
 NOT_CONTINUABLE: Final = "previous_response_not_found"
 CONTINUABLE: Final = frozenset({"completed", "incomplete"})
 
+# LATERAL and OFFSET 0, here and below, hold the planner to primary keys and ranges of an index: without fresh
+# statistics, and sometimes with them, it would read everything the tenant has.
 _TIP: Final = """
 SELECT tip.status, tip.previous_id, tip.root_id, root.deletions
-  FROM responses_api_response tip
-  LEFT JOIN responses_api_response root ON root.id = tip.root_id AND root.tenant_id = %(tenant)s
+  FROM responses_api_response tip LEFT JOIN LATERAL (
+    SELECT deletions FROM responses_api_response WHERE id = tip.root_id AND tenant_id = %(tenant)s OFFSET 0
+  ) root ON true
  WHERE tip.id = %(id)s AND tip.tenant_id = %(tenant)s
 """
 
-# The recursion walks primary keys until it comes to what is known, and the items of each response are one range of an
-# index: LATERAL and OFFSET 0 hold the planner to that, which without fresh statistics would read everything the tenant
-# has, once for each response. More items than are allowed stay in the database. A call that was cut short is left out:
-# nobody can answer it. Before the newest compaction only what it kept is left (`protocol.compaction`).
+# The recursion walks up to what is known. More items than are allowed stay in the database. A call that was cut short
+# is left out: nobody can answer it. Before the newest compaction only what it kept is left (`protocol.compaction`).
 _CHAIN: Final = """
 WITH RECURSIVE chain AS (
     SELECT id, previous_id, 0 AS depth

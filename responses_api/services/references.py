@@ -19,13 +19,18 @@ from tenants.scoping import current_scope
 
 REFERENCE: Final = "item_reference"
 
-# By primary key, item by item. More bytes than are allowed stay in the database.
+# By primary key, item by item (see `chains` for OFFSET 0). More bytes than are allowed stay in the database.
 _NAMED: Final = """
 WITH named AS MATERIALIZED (
-    SELECT item.id, item.data::text AS data
-      FROM responses_api_item item JOIN responses_api_response response ON response.id = item.response_id
-     WHERE item.id = ANY(%(ids)s) AND item.tenant_id = %(tenant)s
-       AND response.tenant_id = %(tenant)s AND response.status NOT IN ('queued', 'in_progress')
+    SELECT wanted.id, item.data::text AS data
+      FROM unnest(%(ids)s::text[]) AS wanted(id) CROSS JOIN LATERAL (
+        SELECT response_id, data FROM responses_api_item
+         WHERE id = wanted.id AND tenant_id = %(tenant)s OFFSET 0
+      ) item CROSS JOIN LATERAL (
+        SELECT status FROM responses_api_response
+         WHERE id = item.response_id AND tenant_id = %(tenant)s OFFSET 0
+      ) response
+     WHERE response.status NOT IN ('queued', 'in_progress')
 ), size AS (
     SELECT coalesce(sum(octet_length(data)), 0) AS bytes FROM named
 )

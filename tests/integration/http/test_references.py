@@ -130,6 +130,11 @@ def test_any_number_of_references_is_one_query(friend_tenant: Tenant) -> None:
         items = resolve([{"type": "item_reference", "id": item_id} for item_id in ids])
     assert [item["id"] for item in items] == ids
     assert len(queries) == 1
+    with tenant_scope(friend_tenant.id), connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {queries[0]['sql']}")
+        plan = str(cursor.fetchall())
+    assert plan.count("Index Scan using ") == 2
+    assert "Seq Scan" not in plan
 
 
 def test_items_of_a_failed_response_can_be_named(friend: Client, friend_tenant: Tenant) -> None:
