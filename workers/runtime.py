@@ -23,6 +23,7 @@ from responses_api.protocol.job import Job
 from responses_api.services.background import take_up
 from responses_api.services.reap import end_derailed, give_back
 from workers.backends.client import UpstreamClient
+from workers.backends.counting import load as load_vocabulary
 from workers.compaction import answer_compact
 from workers.errand import Errand
 from workers.generation import Generation, HandedBack
@@ -119,6 +120,8 @@ class Runtime:
             await bus.listen(bus_client, on_cancel=self._cancel, on_subscribed=self._lease.look_at_once)
 
         self._housekeeping = [run_for_ever("bus", hear), run_for_ever("lease", self._lease.keep)]
+        # A refusal of what does not fit must not come too late to be one: after the stream has begun.
+        self._loop.run_in_executor(None, load_vocabulary)
         log.info("worker ready", worker=self._lease.worker)
 
     async def _generate_all(self, claimed: Sequence[tuple[str, bytes, Told]], worker: str) -> None:

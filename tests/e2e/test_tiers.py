@@ -16,7 +16,7 @@ from kombu import Connection
 from responses_api.dispatch import AMQP_QUEUE, QUEUES
 from tests.e2e.conftest import FIRST_NUMBER
 from tests.support.chat import chat_stream
-from tests.support.checks import checked_stream, output_text
+from tests.support.checks import assert_unknown_to, checked_stream, output_text
 from tests.support.client import wait_until
 from tests.support.service import Service
 
@@ -48,19 +48,21 @@ def amqp_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield service
 
 
-def test_a_busy_worker_serves_the_tiers_in_their_order(busy: Service) -> None:
+def test_a_busy_worker_serves_the_tiers_in_their_order_and_the_background_last(busy: Service) -> None:
     body = chat_stream("first", " second")
     busy.upstream.reply(body=body, pause_at=body.index(b" second") - 40)
     asked = ["flex 1", "default 1", "priority 1", "flex 2", "auto 2", "priority 2"]
     with ExitStack() as open_streams:
         first = open_streams.enter_context(busy.friend.stream(input="first"))
         first.read_event("response.output_text.delta")
+        later = busy.friend.create(input="later", background=True, service_tier="priority").json()
         streams = []
         for place, text in enumerate(asked, 1):
+            wait_until(partial(has_waiting, busy, place), timeout=10, what="the message in the broker")
             tier = text.split()[0]
             stream = busy.friend.stream(input=text, service_tier=tier)
             streams.append((tier, open_streams.enter_context(stream)))
-            wait_until(partial(has_waiting, busy, place), timeout=10, what="the message in the broker")
+        wait_until(partial(has_waiting, busy, 7), timeout=10, what="the message in the broker")
         busy.upstream.wait_request().resume()
         for tier, stream in streams:
             stream.read_all()
@@ -68,8 +70,16 @@ def test_a_busy_worker_serves_the_tiers_in_their_order(busy: Service) -> None:
             assert response["service_tier"] == ("default" if tier == "auto" else tier)
         first.read_all()
         assert output_text(checked_stream(first, busy.friend)) == "first second"
+    busy.upstream.wait_request(count=8)
+    wait_until(lambda: ended(busy, later["id"]), timeout=10, what="the background's end")
     served = [request.body["messages"][0]["content"] for request in busy.upstream.requests()]
-    assert served == ["first", "priority 1", "priority 2", "default 1", "auto 2", "flex 1", "flex 2"]
+    assert served == ["first", "priority 1", "priority 2", "default 1", "auto 2", "flex 1", "flex 2", "later"]
+    assert_unknown_to(busy.stranger, later["id"])
+
+
+def ended(service: Service, response_id: str) -> bool:
+    """Whether the response is complete."""
+    return bool(service.friend.get(f"/responses/{response_id}").json()["status"] == "completed")
 
 
 def has_waiting(service: Service, messages: int) -> bool:

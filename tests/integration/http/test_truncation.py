@@ -302,6 +302,18 @@ def test_a_truncated_response_that_fails_keeps_what_was_dropped(
     assert response[FIELD]["dropped_turns"] == 1
 
 
+def test_a_response_in_the_background_tells_it_too(
+    friend: Client, stranger: Client, upstream: ScriptedUpstream, window: SetWindow
+) -> None:
+    window(320)
+    upstream.reply(body=chat_stream("done"))
+    exchange = friend.read_stream(input=CONVERSATION, truncation="auto", background=True)
+    response = checked_stream(exchange, friend)
+    assert response[FIELD]["dropped_turns"] == 1
+    assert FIELD in exchange.types
+    assert_unknown_to(stranger, response["id"])
+
+
 def test_images_count_by_rule_and_not_by_the_length_of_their_address(
     friend: Client, upstream: ScriptedUpstream, window: SetWindow
 ) -> None:
