@@ -30,7 +30,9 @@ PLANTED: list[tuple[list[Fault], tuple[str, ...]]] = [
     (sealed.COMPACTION, ("compaction",)),
     (sealed.REASONING, ("reasoning",)),
     (sealed.COUNTING, ("counting",)),
-    (sockets.SOCKET_FAULTS, ("websocket", "websocket-chains", "websocket-errors")),
+    (sockets.TURNS, ("websocket",)),
+    (sockets.REFUSALS, ("websocket-errors",)),
+    (sockets.MEMORY, ("websocket-chains",)),
 ]
 EVERY_TOPIC = {topic for _, topics in PLANTED for topic in topics} | {"validation"}
 

@@ -93,7 +93,7 @@ def _accepted(name: str) -> Fault:
     )
 
 
-SOCKET_FAULTS = [
+TURNS = [
     Fault("done after a turn", ("websocket.frames",), turn=lambda turn: [*turn, "[DONE]"]),
     Fault("a gap in the numbers", ("websocket.events",), turn=_events(number_from(1, t.COMPLETED))),
     Fault(
@@ -120,6 +120,9 @@ SOCKET_FAULTS = [
     Fault("background is taken", ("websocket.background",), message=_without("background")),
     Fault("stream_id is taken", ("websocket.stream-id",), message=_without("stream_id")),
     Fault("generate is overlooked", ("websocket.generate",), message=_without("generate")),
+]
+
+REFUSALS = [
     Fault(
         "an error without a message",
         ("websocket-errors.envelope",),
@@ -132,6 +135,10 @@ SOCKET_FAULTS = [
     ),
     Fault("a wrong status", ("websocket-errors.statuses",), turn=_error("model_not_found", status=500)),
     Fault("no param", ("websocket-errors.param",), turn=_error("invalid_value", param=None)),
+    *map(_accepted, ("malformed", "no-object", "no-type", "unknown-type", "empty")),
+]
+
+MEMORY = [
     Fault(
         "a turn is forgotten", ("websocket-chains.continue", "websocket-chains.http"), message=_says(_forget)
     ),
@@ -141,5 +148,4 @@ SOCKET_FAULTS = [
         ("websocket-chains.elsewhere", "websocket-chains.evicted"),
         message=_without("store"),
     ),
-    *map(_accepted, ("malformed", "no-object", "no-type", "unknown-type", "empty")),
 ]
