@@ -10,7 +10,7 @@ from responses_api.conformance.outcomes import FAIL
 from responses_api.conformance.registry import select
 from responses_api.conformance.runner import run
 from responses_api.conformance.server import Target
-from tests.support.faults import answers, behaviour, sealed, sockets, streams, validation
+from tests.support.faults import answers, background, behaviour, sealed, sockets, streams, validation
 from tests.support.faults.fault import Fault
 from tests.support.faults.proxy import FaultyProxy
 from tests.support.service import MODEL, Service
@@ -27,6 +27,7 @@ PLANTED: list[tuple[list[Fault], tuple[str, ...]]] = [
     (behaviour.TOOLS, ("tools",)),
     (behaviour.STORED, ("stored", "chains")),
     (behaviour.TOLERANCE, ("tolerance", "models")),
+    (background.BACKGROUND, ("background",)),
     (sealed.COMPACTION, ("compaction",)),
     (sealed.REASONING, ("reasoning",)),
     (sealed.COUNTING, ("counting",)),

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from responses_api.conformance.evidence import plain_response, stored_response
-from responses_api.conformance.expect import found, no_server_error, refused
+from responses_api.conformance.expect import found, refused
 from responses_api.conformance.outcomes import Broken, NotApplicable, NotShown, require
 from responses_api.conformance.prompts import HELLO, SLOW_COUNT
 from responses_api.conformance.registry import rule
@@ -146,14 +146,19 @@ async def running_chain(server: Server) -> None:
 
 @rule(
     "background.delete",
-    "A response in progress can be deleted, and is gone.",
+    "A response in progress is deleted and gone, or its deletion is refused with 409 until it has ended.",
     section="ResponseResource",
     demand="extension",
 )
 async def delete(server: Server) -> None:
-    response = await _begun(server, input=SLOW_COUNT)
-    no_server_error(offered(await server.send("DELETE", f"/responses/{response['id']}"), "deletion"))
-    refused(await server.get(f"/responses/{response['id']}"), 404)
+    path = f"/responses/{(await _begun(server, input=SLOW_COUNT))['id']}"
+    told = offered(await server.send("DELETE", path), "deletion")
+    if told.status != 200:
+        refused(told, 409)
+        found(await server.get(path))
+        await server.send("POST", f"{path}/cancel")
+        found(await server.send("DELETE", path))
+    refused(await server.get(path), 404)
 
 
 @rule(

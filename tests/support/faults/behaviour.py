@@ -205,7 +205,8 @@ def _turned(reply: Reply) -> Reply:
     )
 
 
-def _only(code: int, change: Callable[[Reply], Reply]) -> Callable[[Reply], Reply]:
+def only(code: int, change: Callable[[Reply], Reply]) -> Callable[[Reply], Reply]:
+    """Change the answers with this status alone."""
     return lambda reply: change(reply) if reply.status == code else reply
 
 
@@ -233,14 +234,14 @@ STORED = [
         "a deletion is told otherwise",
         ("stored.delete",),
         at("DELETE", "/responses/"),
-        reply=_only(200, in_body("deleted", value=False)),
+        reply=only(200, in_body("deleted", value=False)),
     ),
     Fault(
         "nothing is deleted",
         ("stored.delete", "stored.unknown-alike", "chains.deleted", "chains.deleted-in-the-middle"),
         at("DELETE", "/responses/resp_01"),
         call=lambda call: Call("GET", call.path, call.headers, b""),
-        reply=_only(200, in_body("deleted", value=True)),
+        reply=only(200, in_body("deleted", value=True)),
     ),
     Fault(
         "input items are turned",
@@ -254,7 +255,7 @@ STORED = [
         lambda call: (
             call.method == "GET" and call.path.startswith("/responses/resp_") and NEVER not in call.path
         ),
-        reply=_only(404, in_body("error", "message", value="It is gone.")),
+        reply=only(404, in_body("error", "message", value="It is gone.")),
     ),
 ]
 
