@@ -11,7 +11,7 @@ Another tenant's seal, a tampered one, one under an unknown key and what never w
 
 import base64
 import binascii
-import os
+import hmac
 import time
 from dataclasses import dataclass
 from functools import lru_cache
@@ -59,16 +59,21 @@ class Opened:
             raise SealExpired
 
 
-def seal(content: Any, *, item_type: SealedType, tenant_id: str, source: Json) -> str:
-    """Seal plain JSON for a tenant, under the first key, with the time. `source` says where it came from.
+def seal(content: Any, *, item_type: SealedType, tenant_id: str, source: Json, at: int) -> str:
+    """Seal plain JSON for a tenant, under the first key. `source` says where it came from, `at` when, in unix seconds.
+
+    The same arguments make the same seal: a response that is generated again after its worker was lost tells the same.
 
     `item_type` is the item's that will carry it: one cannot be passed off as the other.
     """
     secret = _secrets()[0]
-    head = _VERSION + _key_id(secret) + os.urandom(_NONCE_BYTES)
-    payload = encode({"at": int(time.time()), "from": source, "content": content})
-    cipher = _cipher(secret, tenant_id)
-    return _to_text(head + cipher.encrypt(head[_NONCE_FROM:], payload, _bound(item_type, head)))
+    head = _VERSION + _key_id(secret)
+    bound = _bound(item_type, head)
+    payload = encode({"at": at, "from": source, "content": content})
+    # Another content has another nonce, as surely as if it were a random one.
+    key = _derived(secret, f"nonces of tenant {tenant_id}")
+    nonce = hmac.digest(key, bound + payload, "sha256")[:_NONCE_BYTES]
+    return _to_text(head + nonce + _cipher(secret, tenant_id).encrypt(nonce, payload, bound))
 
 
 def open_seal(text: str, *, item_type: SealedType, tenant_id: str) -> Opened:
@@ -100,7 +105,7 @@ def _key_id(secret: bytes) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _cipher(secret: bytes, tenant_id: str) -> AESGCM:
-    """The tenant's own cipher. Random nonces may safely be used for 2**32 seals a key: a tenant's, not everybody's."""
+    """The tenant's own cipher. Its nonces are good for 2**32 seals under a key: a tenant's, not everybody's."""
     return AESGCM(_derived(secret, f"tenant {tenant_id}"))
 
 

@@ -39,7 +39,9 @@ def sealer(job: Job) -> Callable[[SealedType, Any], str]:
     """What seals the state of this job's items: a function of the item's type and the content."""
 
     def seal_for_tenant(item_type: SealedType, content: Any) -> str:
-        return seal(content, item_type=item_type, tenant_id=job.tenant_id, source=_source(job))
+        return seal(
+            content, item_type=item_type, tenant_id=job.tenant_id, source=_source(job), at=job.created_at
+        )
 
     return seal_for_tenant
 

@@ -13,11 +13,14 @@ from responses_api.sealing import SealError, SealExpired, open_seal, seal
 
 FRIEND, STRANGER = "9b2f-friend", "9b2f-stranger"
 SOURCE = {"kind": "chat_completions", "backend": "scripted", "model": "m"}
+AT = 1_750_000_000
 STATE = [{"reasoning_content": "a secret thought", "reasoning_details": [{"signature": "c2ln"}]}]
 
 
-def sealed(content: object = STATE, item_type: SealedType = "reasoning", tenant: str = FRIEND) -> str:
-    return seal(content, item_type=item_type, tenant_id=tenant, source=SOURCE)
+def sealed(
+    content: object = STATE, item_type: SealedType = "reasoning", tenant: str = FRIEND, at: int = AT
+) -> str:
+    return seal(content, item_type=item_type, tenant_id=tenant, source=SOURCE, at=at)
 
 
 def opens(text: str, item_type: SealedType = "reasoning", tenant: str = FRIEND) -> bool:
@@ -44,7 +47,13 @@ def test_nothing_can_be_read_in_a_seal() -> None:
     for secret in (b"secret thought", b"scripted", FRIEND.encode()):
         assert secret not in text.encode()
         assert secret not in raw
-    assert sealed() != text
+
+
+def test_the_same_is_sealed_the_same_and_anything_else_with_another_nonce() -> None:
+    assert sealed() == sealed()
+    others = (sealed("x"), sealed(at=AT + 1), sealed(item_type="compaction"), sealed(tenant=STRANGER))
+    nonces = {base64.urlsafe_b64decode(text + "==")[5:17] for text in (sealed(), *others)}
+    assert len(nonces) == 5
 
 
 def test_another_tenant_opens_nothing() -> None:
@@ -103,12 +112,11 @@ def test_what_was_sealed_before_there_were_keys_still_opens(settings: Settings) 
 
 def test_age_is_told_apart_from_forgery(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     text = sealed()
-    sealed_at = open_seal(text, item_type="reasoning", tenant_id=FRIEND).sealed_at
     settings.SEAL_DAYS = 2.0
-    monkeypatch.setattr("responses_api.sealing.time.time", lambda: sealed_at + 2 * 86_400)
+    monkeypatch.setattr("responses_api.sealing.time.time", lambda: AT + 2 * 86_400)
     found = open_seal(text, item_type="reasoning", tenant_id=FRIEND)
     found.check_age()
-    monkeypatch.setattr("responses_api.sealing.time.time", lambda: sealed_at + 2 * 86_400 + 1)
+    monkeypatch.setattr("responses_api.sealing.time.time", lambda: AT + 2 * 86_400 + 1)
     with pytest.raises(SealExpired):
         found.check_age()
     settings.SEAL_DAYS = None

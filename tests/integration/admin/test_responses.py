@@ -104,6 +104,19 @@ def test_searching_an_id_finds_the_response_and_what_continues_it(operator: Clie
     assert other not in page
 
 
+def test_what_is_sealed_is_named_as_that(operator: Client, friend: Tenant) -> None:
+    response_id = store(
+        friend,
+        {"include": ["reasoning.encrypted_content"]},
+        {"type": "compaction", "encrypted_content": "AXsealed" * 300},
+        {"type": "reasoning", "summary": [], "encrypted_content": "AXstate" * 10},
+    )
+    page = html(operator, page_of(response_id))
+    assert "Compaction" in page
+    for told in ("2,400 characters, encrypted", "70 characters, encrypted"):
+        assert told in page
+
+
 def test_a_response_reads_as_a_conversation(operator: Client, friend: Tenant) -> None:
     content = [
         {"type": "input_text", "text": "What is this?"},

@@ -11,6 +11,7 @@ from responses_api.models import Backend, Item, Response, Route
 from responses_api.protocol.plain import Json
 from responses_api.sealing import open_seal, seal
 from responses_api.services import routing
+from responses_api.services.identity import now
 from tenants.models import Tenant
 from tenants.scoping import tenant_scope
 from tests.integration.conftest import MODEL
@@ -215,6 +216,15 @@ def test_a_trigger_is_answered_with_exactly_one_compaction_item(
     listed = friend.get(f"/responses/{response['id']}/input_items?order=asc").json()["data"]
     assert [item["type"] for item in listed] == ["message"] * 3 + ["function_call", "function_call_output"]
     assert stranger.get(f"/responses/{response['id']}").status == 404
+
+
+def test_a_trigger_in_the_background_is_answered_there(friend: Client, upstream: ScriptedUpstream) -> None:
+    upstream.reply(body=chat_stream(SUMMARY))
+    exchange = friend.read_stream(input=[*CONVERSATION, TRIGGER], background=True)
+    response = checked_stream(exchange, friend)
+    assert [only_compaction(response["output"])] == response["output"]
+    friend.create(input="When?", previous_response_id=response["id"])
+    assert SUMMARY in sent(upstream)[2]["content"]
 
 
 def test_a_chain_goes_on_from_the_compacted_window(friend: Client, upstream: ScriptedUpstream) -> None:
@@ -433,9 +443,9 @@ def test_a_compaction_item_is_the_tenants_own(
     settings: Settings,
     upstream: ScriptedUpstream,
 ) -> None:
-    foreign = seal(SUMMARY, item_type="compaction", tenant_id=str(stranger_tenant.id), source={})
-    own = seal(SUMMARY, item_type="compaction", tenant_id=str(friend_tenant.id), source={})
-    other_type = seal(SUMMARY, item_type="reasoning", tenant_id=str(friend_tenant.id), source={})
+    foreign = seal(SUMMARY, item_type="compaction", tenant_id=str(stranger_tenant.id), source={}, at=now())
+    own = seal(SUMMARY, item_type="compaction", tenant_id=str(friend_tenant.id), source={}, at=now())
+    other_type = seal(SUMMARY, item_type="reasoning", tenant_id=str(friend_tenant.id), source={}, at=now())
     bodies = set()
     for text in (
         foreign,

@@ -9,6 +9,7 @@ from responses_api.models import Backend, Item, Route
 from responses_api.protocol.plain import Json
 from responses_api.sealing import open_seal, seal
 from responses_api.services import routing
+from responses_api.services.identity import now
 from tenants.models import Tenant
 from tenants.scoping import tenant_scope
 from tests.integration.conftest import MODEL, UPSTREAM_MODEL
@@ -161,8 +162,8 @@ def test_state_that_is_not_the_tenants_own_is_refused_by_name(
 ) -> None:
     source: Json = {"kind": "chat_completions", "backend": "scripted", "model": UPSTREAM_MODEL}
     content = [{"reasoning_content": "the stranger's secret"}]
-    foreign = seal(content, item_type="reasoning", tenant_id=str(stranger_tenant.id), source=source)
-    own = seal(content, item_type="reasoning", tenant_id=str(friend_tenant.id), source=source)
+    foreign = seal(content, item_type="reasoning", tenant_id=str(stranger_tenant.id), source=source, at=now())
+    own = seal(content, item_type="reasoning", tenant_id=str(friend_tenant.id), source=source, at=now())
     bodies = []
     for text in (foreign, own[:-1] + ("A" if own[-1] != "A" else "Q"), "gAAAAABpM0Yj-7Zr", own[:40]):
         answer = friend.create(input=replayed(text))

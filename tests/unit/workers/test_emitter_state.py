@@ -6,6 +6,8 @@ import pytest
 
 from responses_api.protocol.errors import model_error
 from responses_api.protocol.plain import Json
+from responses_api.services.sealed import sealer
+from tests.unit.workers.builders import make_job
 from tests.unit.workers.told import final, kinds, new_emitter, of_kind, read_back, tell
 from workers.backends.parts import CallDelta, Part, ReasoningDelta, StateReport, Stop, TextDelta
 from workers.emitter import Emitter
@@ -70,6 +72,18 @@ def test_several_states_of_one_item_are_kept_in_order() -> None:
     other = StateReport({"n": 2})
     (item, _) = output([THOUGHT, STATE, other, YES], include=SHOWN)
     assert item["encrypted_content"] == seal("reasoning", [STATE.state, other.state])
+
+
+def test_who_generates_it_again_tells_the_same() -> None:
+    told = []
+    for _ in range(2):
+        emitter = new_emitter(seal=sealer(make_job()), include=SHOWN)
+        emitter.start()
+        for part in (THOUGHT, STATE, YES):
+            emitter.feed(part)
+        told.append(emitter.drain())
+    assert b'"encrypted_content":' in told[0]
+    assert told[0] == told[1]
 
 
 def test_without_a_seal_no_state_is_kept() -> None:
