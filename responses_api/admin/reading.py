@@ -23,6 +23,7 @@ _RAW_COLUMNS: Final = (
     "usage",
     "error",
     "incomplete_details",
+    "extensions",
     "request",
 )
 
@@ -86,7 +87,7 @@ def read(row: Any) -> Reading:
         instructions=cut(request.get("instructions") or ""),
         input_blocks=[block(item.data) for item in items if not item.is_output],
         output_blocks=[block(item.data) for item in items if item.is_output],
-        settings=_settings(request),
+        settings=_settings({**request, **(row.extensions or {})}),
         tools=[_tool(tool) for tool in request.get("tools") or []],
         metadata=[_fact(name, value) for name, value in (request.get("metadata") or {}).items()],
         usage=_usage(row.usage),

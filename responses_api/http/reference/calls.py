@@ -81,7 +81,9 @@ CREATE: Final = Call(
         "stream of server-sent events: each has an `event` line that repeats the `type` of its `data`, and "
         "`data: [DONE]` ends the stream. With `background: true` it is answered at once, queued, to be retrieved by "
         "its id: it goes on whoever leaves. What can be refused before the model has begun is refused with an error "
-        "status; what happens afterwards is told in the stream, as `error` and `response.failed`."
+        "status; what happens afterwards is told in the stream, as `error` and `response.failed`. With "
+        "`truncation: auto` the oldest turns are dropped where the input is too long for the model; the field "
+        "`antiphon:truncation` of the response, and an event of that name, then say how many."
     ),
     body=CreateResponseBody,
     body_examples={

@@ -181,6 +181,14 @@ def test_a_response_that_an_older_version_wrote_can_be_read(operator: Client, fr
     assert "unheard_of" in page
 
 
+def test_what_was_dropped_from_the_input_stands_with_the_settings(operator: Client, friend: Tenant) -> None:
+    dropped = {"dropped_items": 4, "dropped_turns": 2, "input_tokens": 1945, "context_window": 2048}
+    response_id = store(friend, {"truncation": "auto"}, extensions={"antiphon:truncation": dropped})
+    page = html(operator, page_of(response_id))
+    for told in ("antiphon:truncation", "&quot;dropped_turns&quot;: 2", "1945"):
+        assert told in page, told
+
+
 def test_a_failed_response_says_why(operator: Client, friend: Tenant) -> None:
     error = {"code": "worker_lost", "message": "The worker was lost."}
     page = html(operator, page_of(store(friend, status="failed", error=error)))
