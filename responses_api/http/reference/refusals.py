@@ -231,6 +231,13 @@ EVENTS_LOST: Final = _the(
     "Events were lost on their way; ask again.",
     server_error("The event log lost a part of this response; ask again.", code="events_lost"),
 )
+TOO_SLOW: Final = _the(
+    "The client reads more slowly than the response is generated.",
+    invalid_request(
+        "The client reads more slowly than the response is generated, and too much waits to be sent; ask again.",
+        code="client_too_slow",
+    ),
+)
 DERAILED: Final = _the(
     "The server failed to end the response.",
     server_error("The server failed to end the response.", code="generation_failed"),
@@ -293,6 +300,7 @@ IN_A_STREAM: Final = (
     NO_CALL,
     WORKER_LOST,
     EVENTS_LOST,
+    TOO_SLOW,
     DERAILED,
     NOT_STORED,
     FAILED,
