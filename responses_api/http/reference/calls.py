@@ -24,7 +24,7 @@ _RESPONSE_ID: Final = Parameter(
 _INCLUDE: Final = Parameter(
     name="include[]",
     place="query",
-    description="What to tell besides: the sealed state of reasoning. What the request itself asked for is always told.",
+    description="What to tell besides: the sealed state of reasoning. What the request asked for is always told.",
     schema={"type": "array", "items": {"type": "string", "enum": list(get_args(Include))}},
 )
 
