@@ -172,7 +172,7 @@ SEAL_DAYS = positive_or_none(env.float, "ANTIPHON_SEAL_DAYS", 365.0)
 WEBSOCKET = env.bool("ANTIPHON_WEBSOCKET", default=True)
 WEBSOCKET_QUEUE = positive(env.int, "ANTIPHON_WEBSOCKET_QUEUE", 16)
 WEBSOCKET_SECONDS = positive(env.float, "ANTIPHON_WEBSOCKET_SECONDS", 3600.0)
-UNSENT_BYTES = positive(env.int, "ANTIPHON_UNSENT_BYTES", 8 * 1024 * 1024)
+UNSENT_BYTES = positive(env.int, "ANTIPHON_UNSENT_BYTES", 32 * 1024 * 1024)
 STUCK_SECONDS = positive(env.float, "ANTIPHON_STUCK_SECONDS", 30.0)
 
 # --- workers --------------------------------------------------------------------------------------

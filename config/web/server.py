@@ -1,4 +1,4 @@
-"""daphne's server, ended in order.
+"""daphne's server, ended in order, whose applications wait for clients that are behind.
 
 On SIGTERM it accepts no more connections, lets what runs come to its end for `ANTIPHON_DRAIN_SECONDS`, then cancels the
 rest, which tells its clients, and lets the last bytes leave.
@@ -13,6 +13,7 @@ from django.conf import settings
 from twisted.internet import defer
 
 from config.web.socket import Socket
+from config.web.transport import until_taken
 from responses_api.websocket.register import drain
 
 _FAREWELL_SECONDS: Final = 2.0
@@ -43,6 +44,8 @@ class WebServer(Server):  # type: ignore[misc]  # daphne has no types
         await super().handle_reply(protocol, message)
         if isinstance(protocol, Socket):
             await protocol.until_it_may_send()
+        elif (channel := getattr(protocol, "channel", None)) is not None:  # a request that has ended has none
+            await until_taken(channel.transport)
 
     def listen_success(self, port: Any) -> None:
         """A port listens."""

@@ -13,6 +13,8 @@ import structlog
 from daphne.ws_protocol import WebSocketProtocol
 from django.conf import settings
 
+from config.web.transport import unsent_bytes
+
 log = structlog.get_logger(__name__)
 
 _TEXT: Final = 1
@@ -160,10 +162,8 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]  # daphne has no types
         return now - self._taken_at > settings.STUCK_SECONDS
 
     def _unsent(self) -> int:
-        """The bytes that Twisted's transport holds for a client whose socket takes no more."""
-        transport = self.transport
-        unsent: int = len(transport.dataBuffer) - transport.offset + transport._tempDataLen
-        return unsent
+        """How far the client is behind, in bytes."""
+        return unsent_bytes(self.transport)
 
     def _drop(self, reason: str) -> None:
         log.warning("a client was dropped", reason=reason, unsent=self._unsent())

@@ -2,12 +2,16 @@
 
 import os
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
+from tests.e2e.web import StartWeb, another_web, wait_until_it_answers
 from tests.support.client import Client
+from tests.support.processes import Process
 from tests.support.service import MODEL, Service
 from tests.support.upstream import ScriptedUpstream
 
@@ -31,6 +35,21 @@ def service(running_service: Service, request: pytest.FixtureRequest) -> Iterato
     running_service.upstream.clear()
     yield running_service
     assert running_service.revive() == [], "a process of the service ended by itself"
+
+
+@pytest.fixture
+def start_web(service: Service, tmp_path: Path) -> Iterator[StartWeb]:
+    """Starts another web process of the service, with settings and arguments of its own."""
+    with ExitStack() as started:
+
+        def start(*arguments: str, **settings: str) -> Process:
+            web = another_web(service, tmp_path, *arguments, **settings)
+            web.start()
+            started.callback(web.stop)
+            wait_until_it_answers(web)
+            return web
+
+        yield start
 
 
 @pytest.fixture

@@ -2,10 +2,8 @@
 
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -14,18 +12,14 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
-from config.local.environment import Environment
-from config.local.parts import Parts
-from config.local.places import ROOT
-from config.local.valkey import free_port
 from responses_api.conformance.stream import check_messages, compare_with_get
 from responses_api.protocol.event_types import TERMINAL_TYPES
+from tests.e2e.web import StartWeb, resident
 from tests.support.chat import chat_stream
 from tests.support.checks import assert_unknown_to, output_text, stored_response
 from tests.support.client import Client, Json, wait_until
 from tests.support.frames import CLOSE, PING, TEXT, RawSocket, frame
 from tests.support.oracle import assert_envelope, event_faults
-from tests.support.processes import Process
 from tests.support.service import Service
 from tests.support.upstream import ScriptedUpstream
 
@@ -33,36 +27,6 @@ BEGUN = chat_stream("Hel", "lo", finish=None, usage=None, done=False)
 WHOLE = chat_stream("one", " more")
 PAUSE = WHOLE.index(b" more") - 40
 LONG = [f"{number} " + "x" * 20_000 for number in range(1000)]
-
-StartWeb = Callable[..., Process]
-
-
-@pytest.fixture
-def start_web(service: Service, tmp_path: Path) -> Iterator[StartWeb]:
-    """Starts another web process of the service, with settings and arguments of its own; its base URL is its name."""
-    with ExitStack() as started:
-
-        def start(*arguments: str, **settings: str) -> Process:
-            port = free_port()
-            environment = Environment(root=ROOT, var=tmp_path, given={**service.env, **settings})
-            (tmp_path / "log").mkdir(exist_ok=True)
-            program = Parts(environment).web("127.0.0.1", port)
-            name = f"http://127.0.0.1:{port}/v1"
-            process = Process(replace(program, name=name, argv=[*program.argv, *arguments]))
-            process.start()
-            started.callback(process.stop)
-            root = Client(f"http://127.0.0.1:{port}")
-            wait_until(lambda: _answers(root), timeout=20, what="another web process")
-            return process
-
-        yield start
-
-
-def _answers(root: Client) -> bool:
-    try:
-        return root.get("/healthz").status == 200
-    except OSError:
-        return False
 
 
 def open_socket(base_url: str, key: str | None, **options: Any) -> Connection:
@@ -195,6 +159,7 @@ def test_switched_off_it_is_426_and_http_goes_on(service: Service, start_web: St
     assert json.loads(refused.value.response.body)["error"]["code"] == "websocket_disabled"
     friend = Client(web.name, service.friend.key, "test-model")
     assert friend.create(input="Hello").status == 200
+    assert "Traceback" not in web.output()
 
 
 def test_large_messages_are_taken_larger_ones_refused_and_huge_ones_not_read(
@@ -302,13 +267,6 @@ def test_a_client_that_reads_nothing_for_too_long_is_dropped(service: Service, s
         service.upstream.wait_request().wait_closed(20)
         assert "nothing is read" in web.output()
         stuck.wait_ended()
-
-
-def resident(process: Process) -> int:
-    """The memory of a process, in bytes."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
-    return int(line.split()[1]) * 1024
 
 
 def test_only_a_pong_answers_a_ping(service: Service, start_web: StartWeb) -> None:
