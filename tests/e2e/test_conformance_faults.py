@@ -10,7 +10,7 @@ from responses_api.conformance.outcomes import FAIL
 from responses_api.conformance.registry import select
 from responses_api.conformance.runner import run
 from responses_api.conformance.server import Target
-from tests.support.faults import answers, background, behaviour, sealed, sockets, streams, validation
+from tests.support.faults import answers, background, behaviour, sealed, sockets, streams, tenants, validation
 from tests.support.faults.fault import Fault
 from tests.support.faults.proxy import FaultyProxy
 from tests.support.service import MODEL, Service
@@ -31,10 +31,17 @@ PLANTED: list[tuple[list[Fault], tuple[str, ...]]] = [
     (sealed.COMPACTION, ("compaction",)),
     (sealed.REASONING, ("reasoning",)),
     (sealed.COUNTING, ("counting",)),
+    (tenants.OF_CHAINS, ("chains",)),
+    (tenants.OF_LISTS, ("stored",)),
+    (tenants.OF_BACKGROUND, ("background",)),
+    (tenants.OF_HANDSHAKES, ("websocket",)),
+    (tenants.OF_SOCKETS, ("websocket-chains",)),
     (sockets.TURNS, ("websocket",)),
     (sockets.REFUSALS, ("websocket-errors",)),
     (sockets.MEMORY, ("websocket-chains",)),
 ]
+# Topics of what the service does not offer yet.
+PENDING = {rule.id for rule in select(["resume", "idempotency"])}
 EVERY_TOPIC = {topic for _, topics in PLANTED for topic in topics} | {"validation"}
 
 
@@ -66,6 +73,19 @@ def test_a_fault_fails_its_rule(
     service: Service, proxy: FaultyProxy, fault: Fault, topics: tuple[str, ...]
 ) -> None:
     assert failed(service, proxy, [fault], topics) == set(fault.rules)
+
+
+NOT_PLANTED = {
+    "truncation.disabled": "needs a model that takes little",
+    "truncation.auto": "needs a model that takes little",
+    "websocket.limit": "needs a server whose limit comes soon",
+}
+
+
+def test_every_rule_has_a_fault() -> None:
+    planted = [*validation.VALIDATION_FAULTS, *(fault for faults, _ in PLANTED for fault in faults)]
+    caught = {rule for fault in planted for rule in fault.rules}
+    assert {rule.id for rule in select()} - caught - PENDING == NOT_PLANTED.keys()
 
 
 def test_each_limit_that_is_not_kept_fails_its_rule(service: Service, proxy: FaultyProxy) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from responses_api.conformance.prompts import HELLO, RECALL, WEATHER_QUESTION
 from responses_api.protocol.plain import Json
-from tests.support.faults.changes import asking, at, creates, in_body, status
+from tests.support.faults.changes import asking, at, creates, creates_only, in_body, status
 from tests.support.faults.fault import Call, Fault, Reply
 
 NEVER = "resp_" + "0" * 44
@@ -45,6 +45,50 @@ class _Memory:
         return call
 
 
+class _Tangled:
+    """A server whose continuations of one response all follow the latest one."""
+
+    def __init__(self) -> None:
+        self._root: str | None = None
+        self._latest: str | None = None
+
+    def ask(self, call: Call) -> Call:
+        """Continue what was told the code word, where its root is meant."""
+        said, previous = str(call.body.get("input")), call.body.get("previous_response_id")
+        if previous and said.startswith("The code word is"):
+            self._root = previous
+        if previous and previous == self._root and said == RECALL:
+            return asking(previous_response_id=self._latest)(call)
+        return call
+
+    def learn(self, response: Json) -> Json:
+        """Remember the latest continuation."""
+        if self._root and response["previous_response_id"] == self._root:
+            self._latest = response["id"]
+        return response
+
+
+class _Whole:
+    """A server that continues only what is complete."""
+
+    def __init__(self) -> None:
+        self._cut: set[str] = set()
+
+    def ask(self, call: Call) -> Call:
+        """Continue something else."""
+        is_cut = call.body.get("previous_response_id") in self._cut
+        return asking(previous_response_id=NEVER)(call) if is_cut else call
+
+    def learn(self, response: Json) -> Json:
+        """Remember what is incomplete."""
+        if response["status"] == "incomplete":
+            self._cut.add(response["id"])
+        return response
+
+
+_tangled, _whole = _Tangled(), _Whole()
+
+
 def _continues(call: Call, said: str) -> bool:
     return creates(input=said)(call) and bool(call.body.get("previous_response_id"))
 
@@ -78,6 +122,39 @@ CHAINS = [
         creates(),
         call=_Memory().inherit,
         response=lambda told: {**told, "instructions": None} if told["previous_response_id"] else told,
+    ),
+    Fault("forks are tangled", ("chains.fork",), creates(), call=_tangled.ask, response=_tangled.learn),
+    Fault(
+        "only what is whole is continued",
+        ("chains.cut-short",),
+        creates(),
+        call=_whole.ask,
+        response=_whole.learn,
+    ),
+    Fault(
+        "an empty continuation is refused",
+        ("chains.empty-input",),
+        lambda call: call.is_create and call.body.keys() == {"model", "previous_response_id"},
+        reply=status(400),
+    ),
+    Fault(
+        "tools are carried over",
+        ("chains.tools",),
+        lambda call: _continues(call, WEATHER_QUESTION),
+        response=_echo("tools", [{"type": "function", "name": "get_weather"}]),
+    ),
+    Fault(
+        "an unknown chain is refused without its field",
+        ("chains.unknown-param",),
+        _says(b"not-even-an-id"),
+        reply=in_body("error", "param", value=None),
+    ),
+    Fault("an output is refused", ("chains.answer",), _says(b"It is cedar"), reply=status(400)),
+    Fault(
+        "a replayed call is refused",
+        ("chains.replay-call",),
+        lambda call: _says(b'"Sunny."')(call) and "previous_response_id" not in call.body,
+        reply=status(400),
     ),
     Fault(
         "an unknown chain is begun anew",
@@ -168,6 +245,27 @@ TOOLS = [
         creates(parallel_tool_calls=False, tool_choice=None),
         response=_twice,
     ),
+    Fault(
+        "a turn with a call is not completed",
+        ("tools.auto",),
+        creates(input=WEATHER_QUESTION, tool_choice=None),
+        response=_echo("status", "incomplete"),
+    ),
+    Fault(
+        "another call than the allowed one",
+        ("tools.allowed-required",),
+        lambda call: (
+            isinstance(call.body.get("tool_choice"), dict)
+            and call.body["tool_choice"].get("mode") == "required"
+        ),
+        call=asking(tool_choice=_TIME),
+    ),
+    Fault(
+        "an output in parts is refused",
+        ("tools.output-parts",),
+        _says(b'"input_text","text":"It is sunny."'),
+        reply=status(400),
+    ),
     Fault("more calls than allowed", ("tools.max-calls",), creates(max_tool_calls=1), response=_twice),
     Fault(
         "arguments that are no JSON",
@@ -244,6 +342,12 @@ STORED = [
         reply=only(200, in_body("deleted", value=True)),
     ),
     Fault(
+        "store false is stored",
+        ("stored.not-stored", "chains.not-stored"),
+        creates_only(input=HELLO, store=False),
+        call=asking(store=None),
+    ),
+    Fault(
         "input items are turned",
         ("stored.input-items",),
         lambda call: "/input_items" in call.path,
@@ -261,7 +365,48 @@ STORED = [
 
 # ---- what clients may send
 
+
+def _refuses(name: str, rule: str, concerns: Callable[[Call], bool]) -> Fault:
+    return Fault(f"{name} refused", (f"tolerance.{rule}",), concerns, reply=status(400))
+
+
+def _header(call: Call, name: str) -> str:
+    return {key.lower(): value for key, value in call.headers.items()}.get(name, "")
+
+
+def _same_id(events: list[Json]) -> list[Json]:
+    for event in events:
+        if "response" in event:
+            event["response"]["id"] = "resp_same"
+    return events
+
+
 TOLERANCE = [
+    _refuses("more nulls are", "more-nulls", lambda call: call.body.get("store", 0) is None),
+    _refuses("a bare message is", "bare-message", creates(input=[{"role": "user", "content": HELLO}])),
+    _refuses("messages of the system are", "roles", _says(b'"role":"system"')),
+    _refuses("items with ids of a client are", "replayed", _says(b"msg_made_by_a_client")),
+    _refuses("replayed reasoning is", "reasoning", _says(b'"rs_1"')),
+    _refuses("items of vendors are", "vendor-items", _says(b"acme:note")),
+    _refuses("a charset is", "charset", lambda call: _header(call, "content-type").endswith("utf-8")),
+    _refuses(
+        "a bearer in lower case is",
+        "bearer",
+        lambda call: _header(call, "authorization").startswith("bearer"),
+    ),
+    _refuses("an image without its place is", "image", _says(b"data:image/png")),
+    Fault(
+        "two streams of one response",
+        ("tolerance.two-at-once",),
+        creates_only(input=HELLO, stream=True),
+        events=_same_id,
+    ),
+    Fault(
+        "a model has another name",
+        ("models.one",),
+        at("GET", "/models/test-model"),
+        reply=in_body("id", value="other"),
+    ),
     Fault(
         "nulls are refused",
         ("tolerance.nulls",),

@@ -79,6 +79,8 @@ class Fault:
     stream_type: str | None = None
     message: Callable[[str], str] | None = None
     turn: Callable[[list[str]], list[str]] | None = None
+    fresh: Callable[[], "Fault"] | None = None
+    """What makes the fault of one WebSocket, where it remembers what it has seen."""
     ids: set[str] = field(default_factory=set)
     """The responses that were made by calls it concerns."""
 

@@ -13,6 +13,8 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import SseDecoder, frame
 from tests.support.faults.fault import Call, Fault, Reply
 
+BINARY: Final = "a binary frame"
+"""What a fault is told of a frame that is not text."""
 NO_FAULT: Final = Fault("none", ())
 _DONE: Final = b"data: [DONE]\n\n"
 _PASSED: Final = ("authorization", "content-type", "content-encoding", "accept", "idempotency-key")
@@ -66,7 +68,7 @@ class FaultyProxy:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.headers.get("upgrade", "").lower() == "websocket":
-            return await self._relay_socket(request, next(iter(self.faults), NO_FAULT))
+            return await self._relay_socket(request, _of_socket(self.faults))
         headers = {name: request.headers[name] for name in _PASSED if name in request.headers}
         raw = await _read(request)
         asked = Call(request.method, request.path_qs.removeprefix("/v1"), headers, raw)
@@ -127,7 +129,8 @@ class FaultyProxy:
             if message.type is aiohttp.WSMsgType.TEXT:
                 await upstream.send_str(fault.message(message.data) if fault.message else message.data)
             elif message.type is aiohttp.WSMsgType.BINARY:
-                await upstream.send_bytes(message.data)
+                text = fault.message(BINARY) if fault.message else BINARY
+                await (upstream.send_bytes(message.data) if text == BINARY else upstream.send_str(text))
         await upstream.close()
         await back
         return client
@@ -147,6 +150,11 @@ async def _tell_turns(
                     client.send_bytes(text.encode()[1:]) if text.startswith("\x00") else client.send_str(text)
                 )
     await client.close()
+
+
+def _of_socket(faults: list[Fault]) -> Fault:
+    fault = next(iter(faults), NO_FAULT)
+    return fault.fresh() if fault.fresh else fault
 
 
 def _ends_turn(text: str) -> bool:

@@ -10,7 +10,9 @@ from responses_api.protocol import event_types as t
 from responses_api.protocol.plain import Json
 from tests.support.faults.changes import Events, number_from, put
 from tests.support.faults.fault import Fault
+from tests.support.faults.proxy import BINARY
 
+NEVER = "resp_" + "0" * 44
 _VALID = json.dumps({"type": "response.create", "model": "test-model", "input": HELLO})
 
 
@@ -24,7 +26,7 @@ def _events(change: Callable[[Events], Events]) -> Callable[[list[str]], list[st
     return changed
 
 
-def _error(code: str, *, status: int | None = None, **fields: Any) -> Callable[[list[str]], list[str]]:
+def _error(code: str, /, *, status: int | None = None, **fields: Any) -> Callable[[list[str]], list[str]]:
     """Change the errors that have this code."""
 
     def changed(turn: list[str]) -> list[str]:
@@ -78,6 +80,49 @@ def _fail_elsewhere(said: Json) -> Json:
     return said
 
 
+def _not_here(said: Json) -> Json:
+    """A response that is not stored is not found, not even on its own connection."""
+    if said.get("store") is False and said.get("previous_response_id"):
+        said["previous_response_id"] = NEVER
+    return said
+
+
+class _Sulking:
+    """A connection that answers nothing any more when its first message was refused."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._sulks = False
+
+    def say(self, said: Json) -> Json:
+        """Refuse this message, too."""
+        self._sulks = self._sulks or (self._count == 0 and said.get("max_output_tokens") == 1)
+        self._count += 1
+        is_plain = said == json.loads(_VALID)
+        return said | ({"max_output_tokens": 1} if self._sulks and is_plain else {})
+
+
+class _LateError:
+    """A connection that tells an error after the response to the next message."""
+
+    def __init__(self) -> None:
+        self._follows_response = False
+        self._held: list[str] = []
+
+    def turn(self, turn: list[str]) -> list[str]:
+        """Hold an error that follows a response."""
+        if self._follows_response and json.loads(turn[-1])["type"] == "error":
+            self._held = turn
+            return []
+        self._follows_response = json.loads(turn[-1])["type"] != "error"
+        held, self._held = self._held, []
+        return [*turn, *held]
+
+
+def _no_deltas(events: Events) -> Events:
+    return [event for event in events if event["type"] != t.OUTPUT_TEXT_DELTA]
+
+
 def _forget(said: Json) -> Json:
     if said.get("input") == RECALL and said.get("store") is not False:
         said.pop("previous_response_id", None)
@@ -85,7 +130,7 @@ def _forget(said: Json) -> Json:
 
 
 def _accepted(name: str) -> Fault:
-    frame = next(frame for one, _, frame, _ in FRAMES if one == name)
+    frame = BINARY if name == "binary" else next(frame for one, _, frame, _ in FRAMES if one == name)
     return Fault(
         f"{name} is answered with a response",
         (f"websocket-errors.{name}",),
@@ -94,6 +139,7 @@ def _accepted(name: str) -> Fault:
 
 
 TURNS = [
+    Fault("no text before its end", ("websocket.same-types", "websocket.events"), turn=_events(_no_deltas)),
     Fault("done after a turn", ("websocket.frames",), turn=lambda turn: [*turn, "[DONE]"]),
     Fault("a gap in the numbers", ("websocket.events",), turn=_events(number_from(1, t.COMPLETED))),
     Fault(
@@ -124,6 +170,21 @@ TURNS = [
 
 REFUSALS = [
     Fault(
+        "another code for an unknown chain",
+        ("websocket-errors.unknown-previous",),
+        turn=_error("previous_response_not_found", code="not_found"),
+    ),
+    Fault(
+        "nothing is answered after an error",
+        ("websocket-errors.usable",),
+        fresh=lambda: Fault("", (), message=_says(_Sulking().say)),
+    ),
+    Fault(
+        "an error comes late",
+        ("websocket-errors.in-order",),
+        fresh=lambda: Fault("", (), turn=_LateError().turn),
+    ),
+    Fault(
         "an error without a message",
         ("websocket-errors.envelope",),
         turn=_error("model_not_found", message=""),
@@ -135,10 +196,11 @@ REFUSALS = [
     ),
     Fault("a wrong status", ("websocket-errors.statuses",), turn=_error("model_not_found", status=500)),
     Fault("no param", ("websocket-errors.param",), turn=_error("invalid_value", param=None)),
-    *map(_accepted, ("malformed", "no-object", "no-type", "unknown-type", "empty")),
+    *map(_accepted, ("malformed", "no-object", "no-type", "unknown-type", "binary", "empty")),
 ]
 
 MEMORY = [
+    Fault("nothing is remembered", ("websocket-chains.not-stored",), message=_says(_not_here)),
     Fault(
         "a turn is forgotten", ("websocket-chains.continue", "websocket-chains.http"), message=_says(_forget)
     ),

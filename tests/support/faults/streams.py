@@ -111,6 +111,12 @@ EVENTS = [
         TEXT,
         events=put(t.IN_PROGRESS, "response", "id", value="resp_other"),
     ),
+    Fault(
+        "no text before its end",
+        ("streams.deltas", "streams.parts"),
+        TEXT,
+        events=lambda events: [event for event in events if event["type"] != t.OUTPUT_TEXT_DELTA],
+    ),
     Fault("a delta is lost", ("streams.parts",), TEXT, events=drop(t.OUTPUT_TEXT_DELTA)),
     Fault("a delta is told twice", ("streams.parts",), TEXT, events=repeat(t.OUTPUT_TEXT_DELTA)),
     Fault(

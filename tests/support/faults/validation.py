@@ -2,7 +2,7 @@
 
 from responses_api.conformance.prompts import HELLO
 from responses_api.conformance.rules.validation import LIMITS, Limit
-from tests.support.faults.changes import asking, creates, status
+from tests.support.faults.changes import asking, at, creates, status
 from tests.support.faults.fault import Fault
 
 
@@ -16,6 +16,18 @@ def _lenient(limit: Limit) -> Fault:
 
 VALIDATION_FAULTS = [
     *map(_lenient, LIMITS),
+    Fault(
+        "a text of any length is taken",
+        ("validation.text-length",),
+        lambda call: len(call.raw) > 10_485_760,
+        call=asking(input=HELLO),
+    ),
+    Fault(
+        "a refused request is kept",
+        ("validation.nothing-kept",),
+        at("GET", "/responses?limit=100"),
+        reply=lambda reply: reply.with_body({"data": [{"metadata": {"conformance": "refused"}}]}),
+    ),
     Fault("500 for U+0000", ("validation.nul",), lambda call: b"\\u0000" in call.raw, reply=status(500)),
     Fault(
         "500 for a surrogate",
