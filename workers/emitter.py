@@ -15,7 +15,8 @@ from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.items import SealedType
 from responses_api.protocol.plain import Json
 from responses_api.protocol.response import shown_item
-from responses_api.protocol.sse import encode, frame
+from responses_api.protocol.score import Delta, compose
+from responses_api.protocol.sse import encode, numbered_frame
 from responses_api.protocol.truncation import Truncation
 from responses_api.protocol.wording import safe_text
 from workers.backends.parts import (
@@ -100,6 +101,7 @@ class Emitter:
         self._admission = admission
         # As it was told before any worker had it: without what is found out here.
         self._waiting = {**self._base, "status": "queued"} if background else None
+        self._dialect: Dialect = dialect
         self._pad = pad
         self._seal = seal
         self._include = include
@@ -115,6 +117,7 @@ class Emitter:
             Stop: self._feed_stop,
         }
         self._frames: list[bytes] = []
+        self._log: list[Json | Delta] = []
         self._next = 0
         self._items: list[Item] = []
         self._spoken: Spoken | None = None
@@ -149,6 +152,10 @@ class Emitter:
         output = [item.done or item.shape("in_progress") for item in self._items]
         return {**self._base, "output": output, "usage": self._usage}
 
+    def score(self) -> Json | None:
+        """How the stream was cut, once it has ended: with the response all that it takes to tell it again."""
+        return compose(self._log, self.response, dialect=self._dialect, is_padded=self._pad is not None)
+
     @property
     def error(self) -> ProtocolError | None:
         """What the response failed with, if it failed."""
@@ -164,7 +171,8 @@ class Emitter:
 
     def truncated(self, truncation: Truncation) -> None:
         """Old turns were dropped from the input: a field of the response from now on, and an event once it started."""
-        self._base[event_types.TRUNCATION] = truncation.to_plain()
+        # A new one: the snapshot that was told before is still to be written down as it was.
+        self._base = {**self._base, event_types.TRUNCATION: truncation.to_plain()}
         if self._next:
             self._tell(events.truncation(truncation.to_plain()))
 
@@ -260,6 +268,7 @@ class Emitter:
             part.logprobs.extend(logprobs)
         if added != NOTHING:
             self._frames.append(self._delta(part.delta_type, part.delta(added, logprobs)))
+            self._log.append((part.place[1], part.text.last_length, len(logprobs)))
 
     def _open_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
         item = self._spoken
@@ -281,6 +290,7 @@ class Emitter:
         rest = part.text.flush()
         if rest != NOTHING:
             self._frames.append(self._delta(part.delta_type, part.delta(rest)))
+            self._log.append((part.place[1], part.text.last_length, 0))
         self._tell(part.kind.done(*part.place, str(part.text), **part.extra()))
         self._tell(part.kind.closed(*part.place, part.shape()))
 
@@ -346,6 +356,7 @@ class Emitter:
         if added != NOTHING:
             body = call.delta_head + added + b"}"
             self._frames.append(self._delta(event_types.FUNCTION_CALL_ARGUMENTS_DELTA, body))
+            self._log.append((call.index, call.arguments.last_length, 0))
 
     def _announce_late_calls(self, *, cut_short: bool) -> None:
         """Calls whose id never came get one; without a name there is no call, which only a cut excuses."""
@@ -406,6 +417,7 @@ class Emitter:
         self._stop = stop
 
     def _tell(self, event: Json) -> None:
+        self._log.append(event)
         self._frames.append(self._numbered(event["type"], encode(event)))
 
     def _padded(self, event_type: str, body: bytes) -> bytes:
@@ -418,4 +430,4 @@ class Emitter:
         """Frame an event, a JSON object, under the next number. The only place that counts."""
         number = self._next
         self._next = number + 1
-        return frame(event_type, b'%b,"sequence_number":%d}' % (body[:-1], number))
+        return numbered_frame(event_type, body, number)

@@ -205,7 +205,7 @@ class Generation:
     async def _store(self) -> None:
         """Store the end; where that is impossible the end becomes a failure, which the client learns."""
         try:
-            if not await self._writer.write(Outcome(self.job, self._emitter.record)):
+            if not await self._writer.write(Outcome(self.job, self._emitter.record, self._emitter.score())):
                 log.warning("the response had been ended by another")
                 self._phase = _Phase.ABANDONED
         except Exception as error:

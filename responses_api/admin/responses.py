@@ -21,7 +21,7 @@ from responses_api.protocol.errors import ProtocolError
 from responses_api.services import stored
 from tenants.admin.base import OperatorAdmin, show_time
 
-_UNREAD: Final = ("request", "error", "incomplete_details")
+_UNREAD: Final = ("request", "error", "incomplete_details", "score")
 
 # The page shows what strangers wrote: whatever slipped through, the browser fetches nothing from elsewhere for it.
 _POLICY: Final = "; ".join(

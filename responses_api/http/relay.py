@@ -122,7 +122,7 @@ async def _disconnected(receive: Any) -> None:
 
 
 async def _stream(exchange: Exchange, ear: Ear) -> None:
-    message: Message | None = await _first_message(exchange, ear)
+    message = await _first_message(exchange, ear)
     await exchange.begin(200, _SSE)
     try:
         while message is None or message.kind is Kind.EVENTS:
@@ -146,11 +146,12 @@ async def _stream(exchange: Exchange, ear: Ear) -> None:
 
 async def _single(exchange: Exchange, ear: Ear) -> None:
     message = await _first_message(exchange, ear)
+    assert message is not None, "an answer is waited for"
     await exchange.begin(200, (JSON,))
     await exchange.end(message.body)
 
 
-async def _first_message(exchange: Exchange, ear: Ear) -> Message:
+async def _first_message(exchange: Exchange, ear: Ear) -> Message | None:
     """The first message. Raises the `ProtocolError` of one that refuses."""
     try:
         message = await ear.next_message()
@@ -158,7 +159,6 @@ async def _first_message(exchange: Exchange, ear: Ear) -> Message:
         if not exchange.is_left:
             await exchange.send_error(STOPPED)
         raise
-    assert message is not None, "the first message is one"
-    if message.kind is Kind.REJECT:
+    if message is not None and message.kind is Kind.REJECT:
         raise ProtocolError.from_plain(decode(message.body))
     return message

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from responses_api.http.create import CreateEndpoint
+from responses_api.http.follow import FollowEndpoint, follows
 from responses_api.services.watch import start_watching
 
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
@@ -16,6 +17,7 @@ ENDPOINTS: Final[dict[str, Asgi]] = {
     "/v1/responses/input_tokens": CreateEndpoint("count_tokens"),
     "/v1/responses/compact": CreateEndpoint("compact"),
 }
+FOLLOW: Final[Asgi] = FollowEndpoint()
 
 
 class HttpRouter:
@@ -30,4 +32,6 @@ class HttpRouter:
         # daphne takes it from a header, `Daphne-Root-Path`: any client could choose where redirects lead.
         scope = {**scope, "root_path": ""}
         endpoint = ENDPOINTS.get(scope["path"].removesuffix("/")) if scope["method"] == "POST" else None
+        if endpoint is None and follows(scope):
+            endpoint = FOLLOW
         await (endpoint or self._django)(scope, receive, send)

@@ -84,7 +84,7 @@ def _close(index: int, item: Json, left: _Open, dialect: Dialect) -> Iterator[Js
     for (slot, place), has_text in left.parts.items():
         part = item[slot][place]
         if not has_text:
-            yield _text_done(item["id"], index, place, part, dialect)
+            yield text_done(item["id"], index, place, part, dialect)
         if slot == "summary":
             yield events.reasoning_summary_part_done(item["id"], index, place, part)
         else:
@@ -94,7 +94,8 @@ def _close(index: int, item: Json, left: _Open, dialect: Dialect) -> Iterator[Js
     yield events.output_item_done(index, item)
 
 
-def _text_done(item_id: str, index: int, place: int, part: Json, dialect: Dialect) -> Json:
+def text_done(item_id: str, index: int, place: int, part: Json, dialect: Dialect) -> Json:
+    """The event that tells the whole text of a part."""
     kind = part["type"]
     if kind == "output_text":
         return events.output_text_done(item_id, index, place, part["text"], part.get("logprobs") or ())

@@ -32,6 +32,11 @@ def frame(event_type: str, data: bytes) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (event_type.encode(), data)
 
 
+def numbered_frame(event_type: str, body: bytes, number: int) -> bytes:
+    """One whole event of a stream: `body`, a JSON object, with its `sequence_number` as its last field."""
+    return frame(event_type, b'%b,"sequence_number":%d}' % (body[:-1], number))
+
+
 def frames_to_data(blob: bytes) -> Iterator[bytes]:
     """The data of each event in a run of frames made by `frame`, without comments and `[DONE]`.
 

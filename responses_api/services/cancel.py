@@ -51,7 +51,7 @@ def cancel(tenant_id: uuid.UUID, response_id: str) -> Json:
 def end_cancelled(job: Job, worker: str) -> None:
     """End a background response as cancelled, for a worker that does not; `worker` holds its claim, if one does."""
     ending = broken_off(job, journal.read_events(job.response_id), None)
-    if end(uuid.UUID(job.tenant_id), ending.final, None):
+    if end(uuid.UUID(job.tenant_id), ending.final, ending.score()):
         log.info("response cancelled", response_id=job.response_id, tenant_id=job.tenant_id)
     lost = Lost(job.response_id, worker, b"")
     claims.give_up(lost, ending.last_words().to_bytes(), inbox=None, keep_journal=True)

@@ -31,7 +31,7 @@ from responses_api.services.listening import Ear, Listener, Said
 from responses_api.services.offload import off_loop_if
 from responses_api.services.routing import find_model
 from responses_api.services.running import running_snapshot
-from responses_api.services.stored import retrieve
+from responses_api.services.stored import rest_of_stream, retrieve
 from tenants.keys import Principal
 
 log = structlog.get_logger(__name__)
@@ -149,14 +149,16 @@ async def start_background(job: Job) -> Started:
     """
     await in_database(accept, job)
     if job.request["stream"]:
-        return Started(job, await follow_running(job, starting_after=None))
+        return Started(job, await follow_running(job))
     return Started(job, Said(Message(Kind.ANSWER, 0, 0, encode(running_snapshot(job, "queued")))))
 
 
-async def _stored_answer(job: Job, _: int) -> Message | None:
-    """The answer to a request for JSON, if it was stored; the log may have lost it."""
-    if job.request["stream"] or not job.request["store"]:
+async def _stored_answer(job: Job, told: int, last: bytes) -> Message | None:
+    """The answer, or the rest of the stream, if it was stored; the log may have lost it."""
+    if not job.request["store"]:
         return None
+    if job.request["stream"]:
+        return await in_database(rest_of_stream, UUID(job.tenant_id), job.response_id, told, last)
     try:
         stored = await in_database(retrieve, UUID(job.tenant_id), job.response_id)
     except ProtocolError:

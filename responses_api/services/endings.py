@@ -10,7 +10,10 @@ from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.fold import fold
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import encode, frame
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.score import compose
+from responses_api.protocol.sse import encode, numbered_frame
+from responses_api.services.finish import Outcome
 from responses_api.services.running import opening
 
 
@@ -18,9 +21,20 @@ from responses_api.services.running import opening
 class BrokenOff:
     """The end of a response that was told so far: its snapshot, and the events that are still to be told."""
 
+    job: Job
     final: Json
     told: list[Json]
     rest: list[Json]
+
+    def outcome(self) -> Outcome:
+        """What is stored of it."""
+        return Outcome(self.job, self.final, self.score())
+
+    def score(self) -> Json | None:
+        """How the whole stream was cut."""
+        is_padded = CreateRequest.from_plain(self.job.request).obfuscates
+        events_before_last = [*self.told, *self.rest[:-1]]
+        return compose(events_before_last, self.final, dialect=self.job.dialect, is_padded=is_padded)
 
     def last_words(self) -> Message:
         """The last message of its stream."""
@@ -35,7 +49,8 @@ def broken_off(job: Job, told: list[Json], error: ProtocolError | None) -> Broke
     assert so_far is not None, "a stream begins with a snapshot"
     final = cancelled(so_far) if error is None else failed(so_far, error)
     cause = [] if error is None else [events.error(error.payload())]
-    return BrokenOff(final, told, [*missing, *closing(begun, job.dialect), *cause, events.terminal(final)])
+    rest = [*missing, *closing(begun, job.dialect), *cause, events.terminal(final)]
+    return BrokenOff(job, final, told, rest)
 
 
 def failed(so_far: Json, error: ProtocolError) -> Json:
@@ -64,7 +79,7 @@ def last_events(told: Sequence[Json], next_sequence: int) -> Message:
 def numbered(kind: Kind, told: Sequence[Json], next_sequence: int) -> Message:
     """A message of these events; they get their numbers here."""
     frames = [
-        frame(event["type"], encode({**event, "sequence_number": next_sequence + place}))
+        numbered_frame(event["type"], encode(event), next_sequence + place)
         for place, event in enumerate(told)
     ]
     return Message(kind, next_sequence, next_sequence + len(told), b"".join(frames))

@@ -1,20 +1,30 @@
 """Follow: the stream of a response again, or from where a client had come to, in whichever web process it asks."""
 
+import asyncio
+import time
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import structlog
+from django.conf import settings
 from redis.exceptions import RedisError
 
 from responses_api.eventlog.message import LAST, Kind, Message
 from responses_api.eventlog.tail import process_tail
 from responses_api.models import Response
+from responses_api.models.fields import is_id
 from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
+from responses_api.protocol.obfuscation import with_padding
+from responses_api.services.background import job_of_row
 from responses_api.services.database import in_database
-from responses_api.services.listening import Ear, Listener
+from responses_api.services.listening import Ear, Listener, Said
+from responses_api.services.running import find_running
+from responses_api.services.stored import missing, rest_of_stream
 from tenants.scoping import tenant_scope
 
 log = structlog.get_logger(__name__)
@@ -23,36 +33,37 @@ _AWAY: Final = server_error(
     "The event log does not answer at the moment; try again.", code="overloaded", status=503, retry_after=1
 )
 _FRAME_END: Final = b"\n\n"
+_LOOK_SECONDS: Final = 0.2
 
 
-class Resumed:
-    """An ear that hears nothing up to the event of this number."""
+class Changed:
+    """An ear that hears each message of another one changed; what has become empty it does not hear."""
 
-    def __init__(self, ear: Ear, starting_after: int) -> None:
+    def __init__(self, ear: Ear, change: Callable[[Message], Message]) -> None:
         self._ear = ear
-        self._after = starting_after
+        self._change = change
         self.is_resumable = ear.is_resumable
 
     async def next_message(self) -> Message | None:
-        """The next message that has events beyond the place, or that is the last."""
+        """The next message that is left, or is the last."""
         while True:
             message = await self._ear.next_message()
             if message is None:
                 return None
-            rest = after(message, self._after)
-            if rest.body or rest.kind in LAST:
-                return rest
+            changed = self._change(message)
+            if changed.body or changed.kind in LAST:
+                return changed
 
     def break_off(self, error: ProtocolError) -> Message:
         """The end of a stream that has begun and cannot go on here."""
-        return after(self._ear.break_off(error), self._after)
+        return self._change(self._ear.break_off(error))
 
     async def close(self) -> None:
         """Stop listening."""
         await self._ear.close()
 
 
-def after(message: Message, number: int) -> Message:
+def after(number: int, message: Message) -> Message:
     """The message without its events up to `number`."""
     if message.first > number or message.kind not in (Kind.EVENTS, Kind.END):
         return message
@@ -61,22 +72,122 @@ def after(message: Message, number: int) -> Message:
     return Message(message.kind, min(number + 1, message.next), message.next, body)
 
 
-async def follow_running(job: Job, starting_after: int | None) -> Ear:
-    """The stream of a background response that has not ended. Raises `ProtocolError` 503."""
-    tenant_id = uuid.UUID(job.tenant_id)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in its stream, and how, a response is to be followed."""
 
-    async def runs() -> bool:
-        return await in_database(partial(_is_unfinished, tenant_id, job.response_id))
+    starting_after: int | None = None
+    """The number of the last event that is known already."""
+    is_padded: bool | None = None
+    """Whether deltas are to be padded; None: as they were when they were told first."""
 
+
+async def follow(tenant_id: uuid.UUID, response_id: str, place: Place) -> Ear:
+    """The stream of a stored response, from `place` to its end, whether it still runs or has ended.
+
+    Raises `ProtocolError` 404, 503 while the event log is away.
+    """
+    found = await in_database(_find, tenant_id, response_id)
+    ear: Ear
+    if isinstance(found, Message):
+        ear = Said(found)
+    elif found.is_background or found.request["stream"]:
+        ear = await follow_running(found)
+    else:
+        ear = Awaited(found)
+    if place.is_padded is not None:
+        ear = Changed(ear, partial(_padded, response_id, place.is_padded))
+    if place.starting_after is not None:
+        ear = Changed(ear, partial(after, place.starting_after))
+    return ear
+
+
+async def follow_running(job: Job) -> Ear:
+    """The stream of a response that has not ended and is told to a journal. Raises `ProtocolError` 503."""
     try:
-        reader = await process_tail().follow(job.response_id, runs)
+        reader = await process_tail().follow(job.response_id, partial(_runs, job))
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
         raise _AWAY from error
-    listener = Listener(reader, job.dialect, is_resumable=True)
-    return listener if starting_after is None else Resumed(listener, starting_after)
+    return Listener(reader, job.dialect, partial(_stored_rest, job), is_resumable=True)
+
+
+class Awaited:
+    """The stream of a response that nobody streams while it runs: all of it is told when it has ended."""
+
+    is_resumable = True
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    async def next_message(self) -> Message | None:
+        """The whole stream; None after a while without its end. Raises `ProtocolError` 404 where none was stored."""
+        ends_at = time.monotonic() + settings.KEEP_ALIVE_SECONDS
+        while await _runs(self._job):
+            if time.monotonic() > ends_at:
+                return None
+            await asyncio.sleep(_LOOK_SECONDS)
+        return await _stored_rest(self._job, 0, b"")
+
+    def break_off(self, error: ProtocolError) -> Message:
+        """Never: it is resumable."""
+        raise RuntimeError("a stream that can be resumed is cut, not ended")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _find(tenant_id: uuid.UUID, response_id: str) -> Message | Job:
+    """The whole stream of a response that has ended, or the job of one that runs. Raises `ProtocolError` 404."""
+    if not is_id(response_id):
+        raise missing(response_id)
+    running = _unfinished(tenant_id, response_id) or find_running(tenant_id, response_id)
+    if running is not None:
+        return running
+    # What has ended between the looks has its row now.
+    told = rest_of_stream(tenant_id, response_id, 0, b"")
+    if told is None:
+        raise missing(response_id)
+    return told
+
+
+def _unfinished(tenant_id: uuid.UUID, response_id: str) -> Job | None:
+    """The job of a background response that runs. From now on it is known that somebody may have seen its stream."""
+    with tenant_scope(tenant_id):
+        rows = Response.objects.filter(id=response_id, status__in=UNFINISHED)
+        row = rows.first()
+        if row is None:
+            return None
+        if not row.is_followed:
+            rows.update(is_followed=True)
+        return job_of_row(row)
+
+
+async def _runs(job: Job) -> bool:
+    """Whether the response has still to end."""
+    if job.is_background:
+        return await in_database(_is_unfinished, uuid.UUID(job.tenant_id), job.response_id)
+    return await in_database(find_running, uuid.UUID(job.tenant_id), job.response_id) is not None
+
+
+async def _stored_rest(job: Job, told: int, last: bytes) -> Message | None:
+    """What of an ended response's stream was not told. Raises `ProtocolError` 404 where it left nothing behind."""
+    tenant_id = uuid.UUID(job.tenant_id)
+    rest = await in_database(rest_of_stream, tenant_id, job.response_id, told, last)
+    if rest is None and not told:
+        raise missing(job.response_id)
+    return rest
 
 
 def _is_unfinished(tenant_id: uuid.UUID, response_id: str) -> bool:
     with tenant_scope(tenant_id):
         return bool(Response.objects.filter(id=response_id, status__in=UNFINISHED).exists())
+
+
+def _padded(response_id: str, is_wanted: bool, message: Message) -> Message:
+    """The message with its deltas padded, or without their padding."""
+    if message.kind not in (Kind.EVENTS, Kind.END):
+        return message
+    frames = [frame + _FRAME_END for frame in message.body.split(_FRAME_END)[:-1]]
+    frames = [with_padding(frame, response_id, is_wanted=is_wanted) for frame in frames]
+    return Message(message.kind, message.first, message.next, b"".join(frames))

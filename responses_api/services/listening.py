@@ -26,7 +26,13 @@ _ON_THE_WAY_SECONDS: Final = 1.0
 _MOST_KEPT_BYTES: Final = 1 << 20
 
 
-async def _nothing(next_sequence: int) -> None:
+Recover = Callable[[int, bytes], Awaitable[Message | None]]
+"""Finds what was stored where the last message was lost: the answer of a request for JSON, or the rest of a stream that
+was told up to the event of this number, with these frames last.
+"""
+
+
+async def _nothing(told: int, last: bytes) -> None:
     return None
 
 
@@ -37,7 +43,7 @@ class Ear(Protocol):
     """Whether a stream that is cut may be taken up again where it was: then it is not ended for being cut."""
 
     async def next_message(self) -> Message | None:
-        """The next message; None where the client wants a sign of life. The first one is a message."""
+        """The next message; None where the client wants a sign of life."""
 
     def break_off(self, error: ProtocolError) -> Message:
         """The end of a stream that has begun and cannot go on here."""
@@ -69,9 +75,6 @@ class Said:
 class Listener:
     """The messages of a response for one client. Close it whatever happens: a response nobody hears is cancelled.
 
-    `recover` finds what was stored where the last message was lost: the answer of a request for JSON, or the rest of a
-    stream from the event of this number on.
-
     It remembers what it told (up to a mebibyte), so that a stream which the log cannot end still ends by the rules.
     """
 
@@ -79,7 +82,7 @@ class Listener:
         self,
         follower: Follower,
         dialect: Dialect,
-        recover: Callable[[int], Awaitable[Message | None]] = _nothing,
+        recover: Recover = _nothing,
         *,
         is_resumable: bool = False,
     ) -> None:
@@ -90,6 +93,7 @@ class Listener:
         self._is_begun = False
         self._told: list[bytes] = []
         self._told_bytes = 0
+        self._last = b""
         self._next = 0
 
     async def next_message(self) -> Message | None:
@@ -150,7 +154,7 @@ class Listener:
             return
         await self._follower.replay()
         if not self._follower.is_ended:
-            stored = await self._recover(self._next)
+            stored = await self._recover(self._next, self._last)
             if stored is not None:
                 self._follower.push(stored)
         self._follower.fail(_END_LOST)
@@ -158,7 +162,7 @@ class Listener:
     def _remember(self, message: Message) -> None:
         if message.kind in LAST:
             return
-        self._next = message.next
+        self._next, self._last = message.next, message.body
         self._told_bytes += len(message.body)
         if not self._told or self._told_bytes <= _MOST_KEPT_BYTES:
             self._told.append(message.body)

@@ -13,16 +13,14 @@ from responses_api.chains import CONTINUABLE
 from responses_api.eventlog import bus, journal
 from responses_api.eventlog.claims import Lost, discard, give_up, put_down, take_lost
 from responses_api.eventlog.message import Kind, Message
-from responses_api.protocol import events
-from responses_api.protocol.closing import closing
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.sse import encode
 from responses_api.services.background import begin_again
 from responses_api.services.cancel import end_cancelled
-from responses_api.services.endings import BrokenOff, broken_off, last_events, refusal
-from responses_api.services.finish import Outcome, finish
-from responses_api.services.stored import retrieve
+from responses_api.services.endings import BrokenOff, broken_off, refusal
+from responses_api.services.finish import finish
+from responses_api.services.stored import rest_of_stream, retrieve
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +75,7 @@ def _end(lost: Lost, error: ProtocolError) -> None:
 def _end_failed(lost: Lost, job: Job, error: ProtocolError) -> None:
     ending = broken_off(job, journal.read_events(job.response_id), error)
     is_stored = bool(job.request["store"])
-    if is_stored and not finish([Outcome(job, ending.final)]):
+    if is_stored and not finish([ending.outcome()]):
         last_words = _overdue(job, ending, error)
     else:
         last_words = _last_words(job, ending, error)
@@ -94,12 +92,14 @@ def _end_failed(lost: Lost, job: Job, error: ProtocolError) -> None:
 
 def _overdue(job: Job, ending: BrokenOff, error: ProtocolError) -> Message:
     """The end that the worker had stored and not told, where what it told leads there."""
-    stored = retrieve(uuid.UUID(job.tenant_id), job.response_id)
-    told = ending.told
-    if not (job.request["stream"] or job.is_background) and stored["status"] in CONTINUABLE:
+    tenant_id = uuid.UUID(job.tenant_id)
+    if job.request["stream"] or job.is_background:
+        told = b"".join(message.body for message in journal.read(job.response_id))
+        rest = rest_of_stream(tenant_id, job.response_id, len(ending.told), told)
+        return rest or _last_words(job, ending, error)
+    stored = retrieve(tenant_id, job.response_id)
+    if stored["status"] in CONTINUABLE:
         return Message(Kind.ANSWER, 0, 0, encode(stored))
-    if told and not closing(told, job.dialect) and ending.final["output"] == stored["output"]:
-        return last_events([events.terminal(stored)], len(told))
     return _last_words(job, ending, error)
 
 

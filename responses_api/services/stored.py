@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn
 
 from django.db.models import QuerySet
 
+from responses_api.eventlog.message import Kind, Message
 from responses_api.models import Item, Response
 from responses_api.models.fields import is_id
 from responses_api.models.response import UNFINISHED
@@ -19,6 +20,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
+from responses_api.protocol.score import perform
 from responses_api.recent import recent_contexts
 from responses_api.services.running import find_running, running_snapshot
 from tenants.scoping import tenant_scope
@@ -41,6 +43,26 @@ def retrieve(tenant_id: uuid.UUID, response_id: str, include: Collection[str] = 
     `include` asks for more than the request that made it did; what that one asked for is always shown.
     """
     return _wherever_it_is(tenant_id, response_id, partial(_stored, response_id, include), running_snapshot)
+
+
+def stream_of(tenant_id: uuid.UUID, response_id: str) -> list[bytes] | None:
+    """The frames of every event of a response that has ended, its stream told again; None where there is none."""
+    with tenant_scope(tenant_id):
+        row = Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED).first()
+        if row is None:
+            return None
+        return list(perform(snapshots([row])[0], row.score))
+
+
+def rest_of_stream(tenant_id: uuid.UUID, response_id: str, told: int, last: bytes) -> Message | None:
+    """What a stream that was told up to the event number `told` has not told of a response that has ended.
+
+    `last` are the frames that were told last: None where they are not of the stream that was stored.
+    """
+    frames = stream_of(tenant_id, response_id)
+    if frames is None or not b"".join(frames[:told]).endswith(last):
+        return None
+    return Message(Kind.END, told, len(frames), b"".join(frames[told:]))
 
 
 def delete(tenant_id: uuid.UUID, response_id: str) -> Json:
@@ -74,7 +96,7 @@ def _still_running(response_id: str) -> ProtocolError:
 def list_responses(tenant_id: uuid.UUID, page: Page) -> Json:
     """The tenant's stored responses, newest first unless asked otherwise."""
     with tenant_scope(tenant_id):
-        rows, has_more = _window(Response.objects.all(), page, key="id", after=page.after)
+        rows, has_more = _window(Response.objects.defer("score"), page, key="id", after=page.after)
         return _list(snapshots(rows), has_more)
 
 
@@ -144,7 +166,7 @@ def missing(response_id: str) -> ProtocolError:
 
 
 def _stored(response_id: str, include: Collection[str]) -> Json | None:
-    row = Response.objects.filter(id=response_id).first()
+    row = Response.objects.filter(id=response_id).defer("score").first()
     return snapshots([row], include)[0] if row is not None else None
 
 

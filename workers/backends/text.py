@@ -15,9 +15,11 @@ class GrowingText:
     whole.
     """
 
-    __slots__ = ("_pending", "_pieces")
+    __slots__ = ("_pending", "_pieces", "last_length")
 
     def __init__(self) -> None:
+        self.last_length = 0
+        """How many characters were appended last."""
         self._pieces: list[str] = []
         self._pending = ""
 
@@ -33,6 +35,7 @@ class GrowingText:
             piece = self._mend(piece)
             encoded = orjson.dumps(piece)
         self._pieces.append(piece)
+        self.last_length = len(piece)
         return encoded
 
     @property
@@ -48,6 +51,7 @@ class GrowingText:
             return NOTHING
         self._pending = ""
         self._pieces.append(REPLACEMENT)
+        self.last_length = len(REPLACEMENT)
         return orjson.dumps(REPLACEMENT)
 
     def __str__(self) -> str:

@@ -28,6 +28,27 @@ _INCLUDE: Final = Parameter(
     schema={"type": "array", "items": {"type": "string", "enum": list(get_args(Include))}},
 )
 
+_STREAM: Final = (
+    Parameter(
+        name="stream",
+        place="query",
+        description="Whether to tell the events instead of the response.",
+        schema={"type": "boolean", "default": False},
+    ),
+    Parameter(
+        name="starting_after",
+        place="query",
+        description="With `stream=true`: the `sequence_number` of the last event that is known already.",
+        schema={"type": "integer", "minimum": 0, "maximum": 999_999_999},
+    ),
+    Parameter(
+        name="include_obfuscation",
+        place="query",
+        description="With `stream=true`: whether deltas are padded; left out, they are as they were sent first.",
+        schema={"type": "boolean"},
+    ),
+)
+
 
 def _page(of: str, after: str) -> tuple[Parameter, ...]:
     return (
@@ -133,9 +154,18 @@ CALLS: Final[tuple[Call, ...]] = (
         name="retrieveResponse",
         tag="Responses",
         summary="Retrieve a response",
-        description="The response as it is now, while it runs and afterwards, if it is stored.",
-        parameters=(_RESPONSE_ID, _INCLUDE),
-        answers=(Answer(description="The response.", content={JSON: Response}),),
+        description=(
+            "The response as it is now, while it runs and afterwards, if it is stored. With `stream=true` every event "
+            "of its stream, as it was sent: what was told already at once, what follows when it comes, from any web "
+            "process. A stream that was cut is taken up by `starting_after`. Leaving cancels nothing."
+        ),
+        parameters=(_RESPONSE_ID, _INCLUDE, *_STREAM),
+        answers=(
+            Answer(
+                description="The response; with `stream=true` its events.",
+                content={JSON: Response, SSE: ResponseStreamEvent},
+            ),
+        ),
         refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *_ANY),
     ),
     Call(

@@ -162,7 +162,7 @@ async def test_an_end_that_was_lost_before_anything_was_told_is_not_taken_for_an
 async def test_an_answer_that_was_stored_and_lost_on_its_way_is_told(inbox: Inbox) -> None:
     stored = Message(Kind.ANSWER, 0, 0, b'{"id":"resp_1"}')
 
-    async def recover(_: int) -> Message:
+    async def recover(told: int, last: bytes) -> Message:
         return stored
 
     listener = Listener(inbox.follow("resp_1"), "open", recover)

@@ -1,0 +1,82 @@
+"""`GET /v1/responses/{id}?stream=true`: the stream of a stored response, from any event on. Leaving cancels nothing."""
+
+import re
+from functools import partial
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import structlog
+
+from responses_api.http.relay import Exchange, answered, relay
+from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.services.access import authenticate
+from responses_api.services.following import Place, follow
+
+_PATH: Final = re.compile(r"/v1/responses/([^/]+)/?")
+_TRUE: Final = frozenset({"true", "1"})
+_FALSE: Final = frozenset({"false", "0", ""})
+_MOST_DIGITS: Final = 9
+
+
+def follows(scope: Any) -> bool:
+    """Whether a request is for the stream of a response."""
+    if scope["method"] != "GET" or b"stream" not in scope["query_string"]:
+        return False
+    return _PATH.fullmatch(scope["path"]) is not None and _flag(_query(scope), "stream") is not False
+
+
+class FollowEndpoint:
+    """The ASGI application of the call."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        await answered(Exchange(scope, send), partial(self._answer, scope, receive))
+
+    async def _answer(self, scope: Any, receive: Any, exchange: Exchange) -> None:
+        principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
+        structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
+        path = _PATH.fullmatch(scope["path"])
+        assert path is not None, "the router knows the path"
+        place = _place(_query(scope))
+        ear = await follow(principal.tenant_id, path[1], place)
+        structlog.contextvars.bind_contextvars(response_id=path[1])
+        await relay(exchange, ear, receive, stream=True)
+
+
+def _query(scope: Any) -> dict[str, str]:
+    """The parameters of the query, the last of each name."""
+    given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return {name: values[-1] for name, values in given.items()}
+
+
+def _place(query: dict[str, str]) -> Place:
+    if _flag(query, "stream") is None:
+        raise _not_true_or_false("stream")
+    if "include_obfuscation" not in query:
+        return Place(_starting_after(query))
+    is_padded = _flag(query, "include_obfuscation")
+    if is_padded is None:
+        raise _not_true_or_false("include_obfuscation")
+    return Place(_starting_after(query), is_padded)
+
+
+def _flag(query: dict[str, str], name: str) -> bool | None:
+    """The parameter as a truth, False where it is not there; None for what is none."""
+    text = query.get(name, "").lower()
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+def _starting_after(query: dict[str, str]) -> int | None:
+    text = query.get("starting_after")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise invalid_request(
+            "`starting_after` must be the sequence_number of an event, a whole number from 0 on.",
+            param="starting_after",
+        )
+    return int(text)
+
+
+def _not_true_or_false(name: str) -> ProtocolError:
+    return invalid_request(f"`{name}` must be true or false.", param=name)
