@@ -93,7 +93,7 @@ async def _lose(job: Job, parts: Sequence[Part] | None, store: bool, finished: b
         await client.delete(names.beat(worker))
     if store:
         emitter.finish()
-        await asyncio.to_thread(finish, [Outcome(job, emitter.response)])
+        await asyncio.to_thread(finish, [Outcome(job, emitter.response, emitter.score())])
     return emitter.response
 
 
@@ -206,15 +206,31 @@ def test_a_json_answer_that_was_stored_but_not_told_is_told(inbox: str, friend_t
     assert (message.kind, decode(message.body)) == (Kind.ANSWER, final)
 
 
-def test_a_stream_whose_stored_end_was_told_only_in_part_does_not_leave_its_client_waiting(
+def test_a_stream_whose_stored_end_was_told_only_in_part_is_told_the_rest(
     inbox: str, friend_tenant: Tenant
 ) -> None:
     job = job_of(friend_tenant, inbox=inbox, stream=True)
     final = lose(job, HALF, store=True)
     assert reap() == 1
     events = stream_of(received(inbox, job))
+    assert events[-1]["response"] == final == retrieve(friend_tenant.id, job.response_id)
+    assert final["status"] == "completed"
+
+
+def test_a_stream_that_is_not_the_stored_one_does_not_leave_its_client_waiting(
+    inbox: str, friend_tenant: Tenant
+) -> None:
+    job = job_of(friend_tenant, inbox=inbox, stream=True)
+    lose(job, HALF)
+    other = emitter_of(job)
+    other.start()
+    other.feed(TextDelta("t", "Another"))
+    other.finish()
+    assert finish([Outcome(job, other.response, other.score())])
+    assert reap() == 1
+    events = stream_of(received(inbox, job))
     assert events[-2]["error"]["code"] == "worker_lost"
-    assert retrieve(friend_tenant.id, job.response_id) == final
+    assert retrieve(friend_tenant.id, job.response_id) == other.response
 
 
 def test_of_two_racing_reapers_one_tells_the_end(inbox: str, friend_tenant: Tenant) -> None:

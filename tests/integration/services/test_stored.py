@@ -7,7 +7,6 @@ from responses_api.protocol.plain import Json
 from tenants.models import Tenant
 from tenants.scoping import operator_scope
 from tests.integration.builders import stored
-from tests.support.asgi import AsgiServer
 from tests.support.checks import assert_unknown_to
 from tests.support.client import Client
 
@@ -178,14 +177,6 @@ def test_a_nul_in_a_query_is_refused(
 ) -> None:
     answer = stranger.get(f"{path.format(id=stored(stranger_tenant)['id'])}?{query}")
     assert (answer.status, answer.error["type"], answer.error["param"]) == (400, "invalid_request", param)
-
-
-def test_streaming_a_stored_response_is_refused_and_stream_false_is_fine(
-    friend: Client, five: list[str], server: AsgiServer
-) -> None:
-    assert friend.get(f"/responses/{five[0]}?stream=false").status == 200
-    answer = friend.get(f"/responses/{five[0]}?stream=true")
-    assert (answer.status, answer.error["param"]) == (400, "stream")
 
 
 @pytest.mark.parametrize(
