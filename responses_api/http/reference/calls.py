@@ -8,7 +8,7 @@ from responses_api.http.reference.call import JSON, SSE, Answer, Call, Parameter
 from responses_api.http.reference.examples import ASKED, MODEL, RESPONSE_ID
 from responses_api.http.reference.schemas import COMPACT_BODY, COUNT_BODY
 from responses_api.protocol.published import answers
-from responses_api.protocol.published.events import ResponseStreamEvent
+from responses_api.protocol.published.events import EventStream
 from responses_api.protocol.published.response import Response
 from responses_api.protocol.request import CreateResponseBody, Include
 
@@ -125,7 +125,7 @@ CREATE: Final = Call(
     answers=(
         Answer(
             description="The response; with `stream: true` its events.",
-            content={JSON: Response, SSE: ResponseStreamEvent},
+            content={JSON: Response, SSE: EventStream},
         ),
     ),
     refusals=_GENERATED,
@@ -200,7 +200,7 @@ CALLS: Final[tuple[Call, ...]] = (
         tag="Responses",
         summary="List a response's input items",
         description="The response's own new input; that of the responses it continues is theirs.",
-        parameters=(_RESPONSE_ID, *_page("items", r"^[^\x00]*$"), _INCLUDE),
+        parameters=(_RESPONSE_ID, *_page("items", r"^([A-Za-z0-9_-]{1,64})?$"), _INCLUDE),
         answers=(Answer(description="A page of items.", content={JSON: answers.ItemList}),),
         refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *_ANY),
     ),

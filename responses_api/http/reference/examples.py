@@ -5,10 +5,11 @@ from typing import Any, Final
 from responses_api.protocol import events
 from responses_api.protocol.plain import Json
 from responses_api.protocol.published import answers
-from responses_api.protocol.published.events import ResponseStreamEvent
+from responses_api.protocol.published.events import EventStream
 from responses_api.protocol.published.response import Response
 from responses_api.protocol.request import parse_create
 from responses_api.protocol.response import snapshot, stored_item, usage
+from responses_api.protocol.sse import encode
 
 MODEL: Final = "smollm2"
 RESPONSE_ID: Final = "resp_019ad2b8f6c0d2f1c07b1e5a4c0f9a3be8d471266a5b"
@@ -37,6 +38,7 @@ _RESPONSE: Final = snapshot(
     usage=usage(input_tokens=12, output_tokens=3),
     completed_at=_CREATED_AT + 1,
 )
+_EVENT: Final = {**events.output_text_delta(_MESSAGE_ID, 0, 0, "Hello"), "sequence_number": 4}
 _MODEL: Final[Json] = {"id": MODEL, "object": "model", "created": _CREATED_AT, "owned_by": "local"}
 
 
@@ -52,7 +54,7 @@ def _list(entry: Json) -> Json:
 
 EXAMPLES: Final[dict[Any, Any]] = {
     Response: _RESPONSE,
-    ResponseStreamEvent: {**events.output_text_delta(_MESSAGE_ID, 0, 0, "Hello"), "sequence_number": 4},
+    EventStream: {"event": _EVENT["type"], "data": encode(_EVENT).decode()},
     answers.ResponseList: _list(_RESPONSE),
     answers.ItemList: _list(stored_item(_REQUEST.input[0], _INPUT_ID)),
     answers.DeletedResponse: {"id": RESPONSE_ID, "object": "response", "deleted": True},

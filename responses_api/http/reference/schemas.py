@@ -33,6 +33,7 @@ _ANSWERS: Final[tuple[Any, ...]] = (
     answers.Readiness,
     answers.Error,
     events.ResponseStreamEvent,
+    events.EventStream,
     events.WebSocketError,
 )
 

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired
 
+import pydantic
 from pydantic import Field
 from typing_extensions import TypeAliasType, TypedDict
 
@@ -309,3 +310,22 @@ ResponseStreamEvent = TypeAliasType(
     ],
 )
 """Any event of a stream."""
+
+
+@shape
+class ServerSentEvent(TypedDict):
+    """An event as it is framed: `event` repeats the `type` of the JSON in `data`."""
+
+    event: str
+    data: pydantic.Json[ResponseStreamEvent]
+
+
+@shape
+class StreamEnd(TypedDict):
+    """The last line of a stream."""
+
+    data: Literal["[DONE]"]
+
+
+EventStream = TypeAliasType("EventStream", ServerSentEvent | StreamEnd)
+"""Each of what a `text/event-stream` has."""

@@ -1,0 +1,63 @@
+"""Schemathesis asks the running service whatever `/openapi.json` allows and forbids, and finds nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from config.local.places import ROOT
+from tests.support.service import Service
+
+HOOKS = "tests.e2e.schemathesis_hooks"
+SECONDS = 60
+
+
+def config(service: Service, folder: Path) -> Path:
+    """Both tenants, so that what is one's is never shown to the other; a bounded number of requests."""
+    users = folder / "users.json"
+    tenants = [user("friend", service.friend.key), user("stranger", service.stranger.key)]
+    users.write_text(json.dumps({"auth": tenants}))
+    path = folder / "schemathesis.toml"
+    path.write_text(f"""
+workers = 1
+continue-on-failure = true
+[auth.wfc]
+path = "{users}"
+user = "friend"
+peers = ["friend", "stranger"]
+[generation]
+max-examples = 20
+allow-x00 = false
+database = "none"
+deterministic = true
+[checks.positive_data_acceptance]
+enabled = false  # the hooks have it
+""")
+    return path
+
+
+def user(name: str, key: str | None) -> dict[str, object]:
+    return {"name": name, "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {key}"}]}
+
+
+def test_schemathesis_finds_nothing(service: Service, tmp_path: Path) -> None:
+    command = [
+        str(Path(sys.executable).with_name("schemathesis")),
+        "--config-file",
+        str(config(service, tmp_path)),
+        "run",
+        f"{service.root_url}/openapi.json",
+        "--no-color",
+    ]
+    environment = os.environ | {"SCHEMATHESIS_HOOKS": HOOKS, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=4 * SECONDS,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
