@@ -119,7 +119,7 @@ class InputFile(TypedDict):
     type: Literal["input_file"]
     file_id: NotRequired[FileId]
     filename: NotRequired[str | None]
-    file_data: NotRequired[Annotated[str, Field(max_length=FILE_DATA_LIMIT)] | None]
+    file_data: NotRequired[Annotated[str, Field(min_length=1, max_length=FILE_DATA_LIMIT)] | None]
     file_url: NotRequired[HttpUrl | None]
 
 
