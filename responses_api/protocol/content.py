@@ -12,7 +12,15 @@ from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from responses_api.protocol.plain import Json
-from responses_api.protocol.validation import TEXT_LIMIT, UNKNOWN_TYPE, by_type, refusal, unsupported
+from responses_api.protocol.validation import (
+    INTEGER_LIMIT,
+    TEXT_LIMIT,
+    UNKNOWN_TYPE,
+    WHOLE,
+    by_type,
+    refusal,
+    unsupported,
+)
 
 IMAGE_URL_LIMIT = 20_971_520
 FILE_DATA_LIMIT = 33_554_432
@@ -134,8 +142,8 @@ class UrlCitation(TypedDict):
     """An annotation of output text; indexes count characters."""
 
     type: Literal["url_citation"]
-    start_index: Annotated[int, Field(ge=0)]
-    end_index: Annotated[int, Field(ge=0)]
+    start_index: Annotated[int, Field(ge=0, le=INTEGER_LIMIT), WHOLE]
+    end_index: Annotated[int, Field(ge=0, le=INTEGER_LIMIT), WHOLE]
     url: str
     title: str
 

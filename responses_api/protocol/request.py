@@ -26,8 +26,10 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.text_format import TextConfig
 from responses_api.protocol.tools import Tool, ToolChoice, check_tool_choice, served_tools
 from responses_api.protocol.validation import (
+    INTEGER_LIMIT,
     LIST,
     STRING,
+    WHOLE,
     refusal,
     refuse_uncarriable,
     string_or_list,
@@ -113,9 +115,9 @@ class CreateResponseBody(TypedDict):
     """Above 0: disfavour tokens that have occurred."""
     frequency_penalty: NotRequired[_Penalty | None]
     """Above 0: disfavour tokens the more, the more often they have occurred."""
-    max_output_tokens: NotRequired[Annotated[int, Field(ge=16)] | None]
+    max_output_tokens: NotRequired[Annotated[int, Field(ge=16, le=INTEGER_LIMIT), WHOLE] | None]
     """The longest answer, reasoning included; at it the response is `incomplete`."""
-    max_tool_calls: NotRequired[Annotated[int, Field(ge=1)] | None]
+    max_tool_calls: NotRequired[Annotated[int, Field(ge=1, le=INTEGER_LIMIT), WHOLE] | None]
     """The most calls in the response."""
     reasoning: NotRequired[ReasoningSettings | None]
     """For models that reason."""
@@ -125,7 +127,7 @@ class CreateResponseBody(TypedDict):
     """Up to 16 notes of your own, which the response carries."""
     include: NotRequired[Annotated[list[Include], Field(fail_fast=True)] | None]
     """What the response is to have besides."""
-    top_logprobs: NotRequired[Annotated[int, Field(ge=0, le=20)] | None]
+    top_logprobs: NotRequired[Annotated[int, Field(ge=0, le=20), WHOLE] | None]
     """How many of the likeliest tokens to tell at each place."""
     truncation: NotRequired[Truncation | None]
     """What to do when the conversation is longer than the model's context: `disabled`, to fail, unless given."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
-from pydantic import Discriminator, ValidationError, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, ValidationError, WithJsonSchema
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
@@ -21,6 +21,8 @@ VENDOR = "~vendor"
 UNKNOWN_TYPE = "~type"
 
 TEXT_LIMIT = 10_485_760
+INTEGER_LIMIT = 2**53 - 1
+"""The largest integer that every reader of JSON keeps as it is."""
 NAME_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
 VENDOR_PATTERN = r"^[^:]+:[\s\S]+"
 
@@ -46,8 +48,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "string_pattern_mismatch": (_WRONG_VALUE, "must match {pattern}"),
     "too_long": (_WRONG_VALUE, "must have at most {max_length} entries"),
     "too_short": (_WRONG_VALUE, "must have at least {min_length} entry"),
-    "greater_than_equal": (_WRONG_VALUE, "must be at least {ge:g}"),
-    "less_than_equal": (_WRONG_VALUE, "must be at most {le:g}"),
+    "greater_than_equal": (_WRONG_VALUE, "must be at least {ge:.16g}"),
+    "less_than_equal": (_WRONG_VALUE, "must be at most {le:.16g}"),
     "string_too_short": (_WRONG_VALUE, "must not be empty"),
 }
 
@@ -122,6 +124,17 @@ def of_vendor(description: str) -> WithJsonSchema:
             "additionalProperties": True,
         }
     )
+
+
+def _whole(value: Any) -> Any:
+    """JSON has one kind of number: 16.0 is the integer 16, and some clients write it so."""
+    if isinstance(value, float) and value.is_integer() and abs(value) <= INTEGER_LIMIT:
+        return int(value)
+    return value
+
+
+WHOLE = BeforeValidator(_whole)
+"""For integers: takes those that are written with a fraction of zero."""
 
 
 def string_or_list(what: str) -> Discriminator:

@@ -27,7 +27,7 @@ path = "{users}"
 user = "friend"
 peers = ["friend", "stranger"]
 [generation]
-max-examples = 20
+max-examples = 15
 allow-x00 = false
 database = "none"
 deterministic = true

@@ -9,7 +9,7 @@ from responses_api.http.reference import websocket
 from responses_api.http.reference.call import Call
 from responses_api.http.reference.calls import CALLS
 from responses_api.http.reference.events import events
-from responses_api.http.reference.refusals import EVERY
+from responses_api.http.reference.refusals import EVERY, IN_A_STREAM
 
 
 @cache
@@ -21,6 +21,7 @@ def page() -> bytes:
             "calls": [_line(call) for call in CALLS],
             "events": events(),
             "refusals": EVERY,
+            "in_a_stream": [f"`{refusal.example.code or refusal.example.type}`" for refusal in IN_A_STREAM],
             "websocket": websocket.DESCRIPTION,
             "close_codes": websocket.CLOSE_CODES,
             "most_bytes": settings.MAX_BODY_BYTES,

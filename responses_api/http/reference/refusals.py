@@ -227,16 +227,16 @@ WORKER_LOST: Final = _the(
     "The worker that generated the response is gone.",
     server_error("The worker that generated this response was lost.", code="worker_lost"),
 )
-EVENTS_LOST: Final = _the(
-    "Events were lost on their way; ask again.",
-    server_error("The event log lost a part of this response; ask again.", code="events_lost"),
-)
 TOO_SLOW: Final = _the(
-    "The client reads more slowly than the response is generated.",
+    "The client did not read what was sent to it; ask again.",
     invalid_request(
         "The client reads more slowly than the response is generated, and too much waits to be sent; ask again.",
         code="client_too_slow",
     ),
+)
+EVENTS_LOST: Final = _the(
+    "Events were lost on their way; ask again.",
+    server_error("The event log lost a part of this response; ask again.", code="events_lost"),
 )
 DERAILED: Final = _the(
     "The server failed to end the response.",
@@ -299,8 +299,8 @@ IN_A_STREAM: Final = (
     NOT_ALLOWED,
     NO_CALL,
     WORKER_LOST,
-    EVENTS_LOST,
     TOO_SLOW,
+    EVENTS_LOST,
     DERAILED,
     NOT_STORED,
     FAILED,

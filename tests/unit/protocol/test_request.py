@@ -75,6 +75,11 @@ def test_a_request_crosses_as_plain_json() -> None:
     assert CreateRequest.from_plain(json.loads(json.dumps(request.to_plain()))) == request
 
 
+def test_an_integer_may_be_written_with_a_fraction_of_zero() -> None:
+    assert parse(max_output_tokens=16.0, top_logprobs=2.0) == parse(max_output_tokens=16, top_logprobs=2)
+    assert isinstance(parse(max_output_tokens=16.0).max_output_tokens, int)
+
+
 def test_only_a_continuation_may_leave_the_input_empty() -> None:
     empties: list[Any] = [None, "", []]
     for empty in empties:
