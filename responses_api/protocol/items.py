@@ -134,7 +134,7 @@ class CompactionTrigger(TypedDict):
     ConfigDict(
         json_schema_extra={
             "properties": {
-                "type": {"enum": ["item_reference", None]},
+                "type": {"anyOf": [{"type": "string", "const": "item_reference"}, {"type": "null"}]},
                 "id": {"type": "string", "minLength": 1},
             },
             "anyOf": [

@@ -163,7 +163,7 @@ CALLS: Final[tuple[Call, ...]] = (
         answers=(
             Answer(
                 description="The response; with `stream=true` its events.",
-                content={JSON: Response, SSE: ResponseStreamEvent},
+                content={JSON: Response, SSE: EventStream},
             ),
         ),
         refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *_ANY),

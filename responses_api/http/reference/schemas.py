@@ -97,7 +97,10 @@ def _over_websocket(create: Json) -> Json:
         "properties": {
             "type": {"type": "string", "const": "response.create"},
             **properties,
-            "background": {"enum": [False, None], "description": "Not over WebSocket."},
+            "background": {
+                "anyOf": [{"type": "boolean", "const": False}, {"type": "null"}],
+                "description": "Not over WebSocket.",
+            },
             "generate": {
                 "anyOf": [{"type": "boolean"}, {"type": "null"}],
                 "description": "`false`: answer without output, for what continues it. Then `input` may be empty.",
