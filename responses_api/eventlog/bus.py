@@ -15,6 +15,7 @@ log = structlog.get_logger(__name__)
 
 ACCESS: Final = b"access"
 _CANCEL: Final = b"cancel "
+_DELETED: Final = b"deleted "
 _CANCEL_SECONDS: Final = 300
 _RETRY_SECONDS: Final = 0.5
 _POLL_SECONDS: Final = 5
@@ -68,11 +69,23 @@ def announce_access_change(**_: Any) -> None:
         )
 
 
+def announce_deletion(tenant_id: str, root_id: str) -> None:
+    """Tell every process that something of the chain that begins with `root_id` was deleted.
+
+    Where Valkey is away their copies are found to be old when they are next asked for, or expire; the log says so.
+    """
+    try:
+        blocking_client().publish(names.BUS, _DELETED + f"{tenant_id} {root_id}".encode())
+    except RedisError as error:
+        log.warning("a deletion could not be announced; copies expire by themselves", error=repr(error))
+
+
 async def listen(
     client: "redis_asyncio.Redis",
     *,
     on_cancel: Callable[[str], None] | None = None,
     on_access: Callable[[], None] | None = None,
+    on_deleted: Callable[[str, str], None] | None = None,
     on_subscribed: Callable[[], None] | None = None,
 ) -> None:
     """Hear the bus until cancelled, through lost connections.
@@ -86,7 +99,7 @@ async def listen(
                 while True:
                     message = await channel.get_message(timeout=_POLL_SECONDS)
                     if message is not None:
-                        _hear(message, on_cancel, on_access, on_subscribed)
+                        _hear(message, on_cancel, on_access, on_deleted, on_subscribed)
         except (RedisError, OSError) as error:
             log.warning("the event bus is away, trying again", error=type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
@@ -96,6 +109,7 @@ def _hear(
     message: Any,
     on_cancel: Callable[[str], None] | None,
     on_access: Callable[[], None] | None,
+    on_deleted: Callable[[str, str], None] | None,
     on_subscribed: Callable[[], None] | None,
 ) -> None:
     if message["type"] == "subscribe":
@@ -107,3 +121,6 @@ def _hear(
         on_cancel(data.removeprefix(_CANCEL).decode())
     elif data == ACCESS and on_access is not None:
         on_access()
+    elif data.startswith(_DELETED) and on_deleted is not None:
+        tenant_id, _, root_id = data.removeprefix(_DELETED).decode().partition(" ")
+        on_deleted(tenant_id, root_id)

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NoReturn
 
+from django.db import transaction
 from django.db.models import QuerySet
 
+from responses_api.eventlog import bus
 from responses_api.eventlog.message import Kind, Message
 from responses_api.models import Item, Response
 from responses_api.models.fields import is_id
@@ -74,6 +76,8 @@ def _delete(response_id: str) -> Json | None:
     row = Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED)
     for tenant_id, root_id in row.values_list("tenant_id", "root_id"):
         recent_contexts.forget((str(tenant_id), root_id))
+        # Not before it is gone: a copy that is made meanwhile would stay.
+        transaction.on_commit(partial(bus.announce_deletion, str(tenant_id), root_id))
     deleted, _ = row.delete()
     if not deleted and Response.objects.filter(id=response_id).exists():
         raise _still_running(response_id)

@@ -21,7 +21,7 @@ def start_watching() -> None:
     """Start the process's watchers, once; needs the running loop that they live on."""
     if not _tasks:
         _tasks.append(run_for_ever("reaper", _reap_lost_workers))
-        _tasks.append(run_for_ever("access", _hear_of_access))
+        _tasks.append(run_for_ever("bus", _hear_the_bus))
         _tasks.append(run_for_ever("contexts", _forget_unused_contexts))
 
 
@@ -31,8 +31,19 @@ async def _reap_lost_workers() -> None:
         await in_database(reap)
 
 
-async def _hear_of_access() -> None:
-    await bus.listen(asyncio_client(), on_access=keys.forget, on_subscribed=keys.forget)
+async def _hear_the_bus() -> None:
+    await bus.listen(
+        asyncio_client(), on_access=keys.forget, on_deleted=_forget_context, on_subscribed=_forget_all
+    )
+
+
+def _forget_context(tenant_id: str, root_id: str) -> None:
+    recent_contexts.forget((tenant_id, root_id))
+
+
+def _forget_all() -> None:
+    keys.forget()
+    recent_contexts.clear()
 
 
 async def _forget_unused_contexts() -> None:

@@ -73,3 +73,20 @@ async def test_a_listener_survives_a_lost_connection(client: "redis_asyncio.Redi
             await bus.cancel(client, response_id)
             await asyncio.sleep(0.05)
     task.cancel()
+
+
+async def test_a_deletion_is_heard_by_every_process(client: Any) -> None:
+    before = (await client.pubsub_numsub(names.BUS))[0][1]
+    queue: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+
+    def hear(tenant_id: str, root_id: str) -> None:
+        queue.put_nowait((tenant_id, root_id))
+
+    listening = asyncio.create_task(bus.listen(asyncio_client(), on_deleted=hear))
+    await listeners(client, before + 1)
+    root_id = new_response()
+    bus.announce_deletion("a-tenant", root_id)
+    async with asyncio.timeout(5):
+        while await queue.get() != ("a-tenant", root_id):
+            pass
+    listening.cancel()
