@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
+from threading import Lock
 from typing import Any, Final
 
 from responses_api.http.reference.call import JSON, Answer, Call, Parameter
@@ -49,9 +50,17 @@ _STATUS_WORDS: Final = {
 }
 
 
-@cache
+_building: Final = Lock()
+
+
 def document() -> bytes:
-    """The document as JSON."""
+    """The document as JSON. It takes most of a second to build, once in a process: who else asks then waits for it."""
+    with _building:
+        return _built()
+
+
+@cache
+def _built() -> bytes:
     return encode(build())
 
 
