@@ -63,7 +63,8 @@ class Wire:
     def __init__(self, base_url: str, timeout: float) -> None:
         self.base_url = base_url.rstrip("/")
         self.session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
+            # A connection for each call: one that is kept may be closed by the server just when it is used again.
+            connector=aiohttp.TCPConnector(limit=_CONNECTIONS, force_close=True),
             timeout=aiohttp.ClientTimeout(total=timeout),
             skip_auto_headers=("Content-Type", "User-Agent"),
         )

@@ -33,5 +33,7 @@ def _continues(call: Call) -> bool:
 OF_CHAINS = [_one_tenant("strangers continue", "chains.foreign", _continues)]
 OF_LISTS = [_one_tenant("strangers get the list", "stored.foreign-list", at("GET", "/responses?"))]
 OF_BACKGROUND = [_one_tenant("strangers retrieve", "background.foreign", at("GET", "/responses/resp_"))]
+OF_STREAMS = [_one_tenant("strangers get the stream", "resume.foreign", at("GET", "/responses/resp_"))]
+OF_KEYS = [_one_tenant("strangers share keys", "idempotency.own-keys", lambda call: call.is_create)]
 OF_HANDSHAKES = [_one_tenant("anybody connects", "websocket.unauthorized", lambda call: True)]
 OF_SOCKETS = [_one_tenant("strangers continue on a socket", "websocket-chains.foreign", lambda call: True)]
