@@ -10,12 +10,24 @@ from responses_api.conformance.outcomes import FAIL
 from responses_api.conformance.registry import select
 from responses_api.conformance.runner import run
 from responses_api.conformance.server import Target
-from tests.support.faults import answers, background, behaviour, sealed, sockets, streams, tenants, validation
+from tests.support.faults import (
+    again,
+    answers,
+    background,
+    behaviour,
+    sealed,
+    sockets,
+    streams,
+    tenants,
+    validation,
+)
 from tests.support.faults.fault import Fault
 from tests.support.faults.proxy import FaultyProxy
 from tests.support.service import MODEL, Service
 
-# Faults, and the topics that see such answers: the others would only take time.
+# Those about replay that wait for no slow answer.
+QUICKLY_RESUMED = tuple(rule.id for rule in select(["resume"]) if rule.id != "resume.background")
+# Faults, and the topics or rules that see such answers: the others would only take time.
 PLANTED: list[tuple[list[Fault], tuple[str, ...]]] = [
     (streams.FRAMING, ("framing", "streams")),
     (streams.EVENTS, ("framing", "streams")),
@@ -28,6 +40,9 @@ PLANTED: list[tuple[list[Fault], tuple[str, ...]]] = [
     (behaviour.STORED, ("stored", "chains")),
     (behaviour.TOLERANCE, ("tolerance", "models")),
     (background.BACKGROUND, ("background",)),
+    (again.REPLAY, ("resume",)),
+    (again.PLACES, QUICKLY_RESUMED),
+    (tenants.OF_STREAMS, QUICKLY_RESUMED),
     (sealed.COMPACTION, ("compaction",)),
     (sealed.REASONING, ("reasoning",)),
     (sealed.COUNTING, ("counting",)),
@@ -41,7 +56,7 @@ PLANTED: list[tuple[list[Fault], tuple[str, ...]]] = [
     (sockets.MEMORY, ("websocket-chains",)),
 ]
 # Topics of what the service does not offer yet.
-PENDING = {rule.id for rule in select(["resume", "idempotency"])}
+PENDING = {rule.id for rule in select(["idempotency"])}
 EVERY_TOPIC = {topic for _, topics in PLANTED for topic in topics} | {"validation"}
 
 

@@ -44,7 +44,7 @@ def _has_key(call: Call) -> bool:
     return _KEY in {name.lower() for name in call.headers}
 
 
-RESUME = [
+REPLAY = [
     Fault(
         "a stream is told again with an event less",
         ("resume.replay", "resume.background"),
@@ -61,6 +61,9 @@ RESUME = [
         ),
         call=_one_earlier,
     ),
+]
+
+PLACES = [
     Fault(
         "500 for the stream of an unknown response",
         ("resume.unknown",),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
@@ -188,11 +189,12 @@ async def _pass_stream(request: web.BaseRequest, answer: aiohttp.ClientResponse)
     response = web.StreamResponse(headers={"content-type": answer.headers["content-type"]})
     await response.prepare(request)
     held = b""
-    async for data, is_end in answer.content.iter_chunks():
-        held += data
-        if is_end and held:
-            await response.write(held)
-            held = b""
+    with suppress(ConnectionResetError):  # the client has left, and the service will see it
+        async for data, is_end in answer.content.iter_chunks():
+            held += data
+            if is_end and held:
+                await response.write(held)
+                held = b""
     return response
 
 
