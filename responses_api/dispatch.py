@@ -136,6 +136,17 @@ class Dispatcher:
                 handover.on_failure()
 
 
+def waiting_messages(queue_name: str) -> int:
+    """How many messages wait in the broker for one of `QUEUES`."""
+    with current_app.connection_for_read() as broker:
+        channel: Any = broker.default_channel
+        try:
+            declared = channel.queue_declare(destination(queue_name)["queue"], passive=True)
+        except broker.channel_errors:  # nobody has sent anything there yet
+            return 0
+    return int(declared.message_count)
+
+
 _dispatcher: Dispatcher | None = None
 
 

@@ -70,7 +70,7 @@ class Retelling:
         self._told_calls = sum(piece.item is not None for piece in self._pieces)
         self._heard: list[_Heard] = []
         self._calls: dict[Any, int] = {}
-        self._names: dict[int, str] = {}
+        self._names: dict[int | None, tuple[Any, str]] = {}
 
     @property
     def is_behind(self) -> bool:
@@ -115,7 +115,7 @@ class Retelling:
         if type(part) is CallDelta:
             call = self._calls.setdefault(part.key, len(self._calls))
             if part.name:
-                self._names.setdefault(call, part.name)
+                self._names.setdefault(call, (part.key, part.name))
             self._heard.append(_Heard(part, call, part.arguments.replace("\x00", REPLACEMENT)))
         elif type(part) in _SPOKEN.values():
             self._heard.append(_Heard(part, None, part.text.replace("\x00", REPLACEMENT)))
@@ -134,9 +134,12 @@ class Retelling:
 
     def _fit(self, piece: _Piece) -> Part | None:
         """The piece as a part of this attempt, which has said as much; None while it has not."""
+        # Calls may grow side by side in any order; speech and calls come in theirs.
+        if self._heard and (self._heard[0].call is None) != (piece.call is None):
+            raise Diverged
         sources = [heard for heard in self._heard if heard.call == piece.call]
         if piece.item is not None:
-            return self._announce(piece.item, piece.call, sources)
+            return self._announce(piece.item, piece.call)
         said = ""
         for source in sources:
             if type(source.part) is not piece.kind:
@@ -152,14 +155,15 @@ class Retelling:
             return None
         return self._cut(piece, sources)
 
-    def _announce(self, item: Json, call: int | None, sources: list[_Heard]) -> Part | None:
-        name = self._names.get(call) if call is not None else None
-        if name is None:
+    def _announce(self, item: Json, call: int | None) -> Part | None:
+        if call not in self._names:
             return None
+        key, name = self._names[call]
         if name != item["name"]:
             raise Diverged
+        self._heard = [heard for heard in self._heard if heard.text or heard.call != call]
         # The backend gives its calls new ids; the answer will come under the one that was told.
-        return CallDelta(sources[0].part.key, item["call_id"], item["name"], "")
+        return CallDelta(key, item["call_id"], item["name"], "")
 
     def _cut(self, piece: _Piece, sources: list[_Heard]) -> Part:
         """Take the piece's text out of what was heard."""
@@ -172,9 +176,9 @@ class Retelling:
             missing -= taken
             if type(source.part) is TextDelta and taken:
                 source.part = replace(source.part, logprobs=_logprobs_after(source.part.logprobs, taken))
-        self._heard = [heard for heard in self._heard if heard.text or heard.call is not None]
+        self._heard = [heard for heard in self._heard if heard.text or heard not in sources]
         if piece.call is not None:
-            return CallDelta(sources[0].part.key, None, None, piece.text)
+            return CallDelta(key, None, None, piece.text)
         if piece.kind is TextDelta:
             return TextDelta(key, piece.text, piece.logprobs)
         spoken: Part = piece.kind(key, piece.text)

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from responses_api.dispatch import GENERATE, GENERATE_BACKGROUND
 from responses_api.services.reap import reap
+from responses_api.services.rescue import rescue
 from workers.runtime import Runtime, process_runtime, running_runtime
 
 
@@ -23,8 +24,9 @@ def generate_in_background(response_ids: list[str]) -> None:
 
 @shared_task(name="antiphon.reap", ignore_result=True)
 def reap_lost_workers() -> None:
-    """End what lost workers left behind."""
+    """End or give on what lost workers left behind, and find what everybody has lost sight of."""
     reap()
+    rescue()
 
 
 @worker_ready.connect

@@ -96,6 +96,43 @@ def offer_background(response_id: str, envelope: bytes, prelude: bytes) -> None:
     pipeline.execute()
 
 
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """What is known of a background response that has not ended."""
+
+    is_claimed: bool
+    is_offered: bool
+    is_cancelled: bool
+    has_journal: bool
+    sent_at: float | None
+    """When its message was handed to the broker last, in unix seconds."""
+
+
+def note_sent(response_id: str) -> None:
+    """Its message is handed to the broker now."""
+    blocking_client().set(names.sent(response_id), str(time.time()), ex=background_seconds())
+
+
+def whereabouts(response_ids: Sequence[str]) -> list[Whereabouts]:
+    """Where these are, as far as Valkey knows."""
+    pipeline = blocking_client().pipeline(transaction=False)
+    for response_id in response_ids:
+        for name in (names.claim, names.job, names.cancel, names.journal):
+            pipeline.exists(name(response_id))
+        pipeline.get(names.sent(response_id))
+    found = iter(pipeline.execute())
+    replies = [[next(found) for _ in range(5)] for _ in response_ids]
+    return [
+        Whereabouts(bool(claimed), bool(offered), bool(gone), bool(told), float(sent) if sent else None)
+        for claimed, offered, gone, told, sent in replies
+    ]
+
+
+def may_rescue(seconds: float) -> bool:
+    """Whether nobody else has looked for lost responses for so long; then it is the caller's turn."""
+    return bool(blocking_client().set(names.RESCUE, b"1", nx=True, px=int(seconds * 1000)))
+
+
 def put_back(lost: Lost, envelope: bytes, prelude: bytes) -> None:
     """Offer a background job again that a worker had claimed; the journal keeps what somebody may have seen of it."""
     response_id, client = lost.response_id, blocking_client()

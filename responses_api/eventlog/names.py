@@ -7,6 +7,7 @@ workers and the sets of what they run have no time of their own; they are empty 
 from typing import Final
 
 BUS: Final = "antiphon:bus"
+RESCUE: Final = "antiphon:rescue"
 WORKERS: Final = "antiphon:workers"
 
 

@@ -18,10 +18,12 @@ from responses_api.eventlog.claims import Lost
 from responses_api.eventlog.message import Kind, Message
 from responses_api.models import Response
 from responses_api.models.response import UNFINISHED
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
-from responses_api.protocol.sse import frames_to_data
-from responses_api.services.endings import numbered
-from responses_api.services.finish import open_row
+from responses_api.protocol.plain import Json
+from responses_api.protocol.sse import decode, frames_to_data
+from responses_api.services.endings import broken_off, numbered
+from responses_api.services.finish import end, open_row
 from responses_api.services.running import opening, running_snapshot
 from tenants.scoping import tenant_scope
 
@@ -47,10 +49,18 @@ def accept(job: Job) -> None:
         log.warning("a background response waits for Valkey", error=type(error).__name__)
 
 
-def offer(job: Job) -> None:
-    """Hand the job to the workers. Raises RedisError or OSError; its row is found later."""
-    claims.offer_background(job.response_id, job.to_bytes(), prelude(job).to_bytes())
-    process_dispatcher(claims.offer).announce(job.response_id)
+def offer(job: Job, told: Message | None = None) -> None:
+    """Hand the job to the workers; `told` is what was told of it before. Raises RedisError or OSError; then its row is
+    found later.
+    """
+    claims.offer_background(job.response_id, job.to_bytes(), (told or prelude(job)).to_bytes())
+    announce(job.response_id)
+
+
+def announce(response_id: str) -> None:
+    """Send the message of a job that waits. Raises RedisError or OSError."""
+    claims.note_sent(response_id)
+    process_dispatcher(claims.offer).announce(response_id)
 
 
 def job_of_row(row: Any) -> Job:
@@ -104,8 +114,43 @@ def begin_again(lost: Lost, job: Job) -> bool:
     with tenant_scope(uuid.UUID(job.tenant_id)):
         # Also one that was counted before, by a reaper that was lost itself.
         rows = Response.objects.filter(id=job.response_id, attempt__lte=again.attempt, status__in=UNFINISHED)
-        if not rows.update(attempt=again.attempt):
+        row = rows.only("is_followed").first()
+        if row is None:
+            return False
+        # What somebody may have seen is written down: it must not be told otherwise should Valkey be lost, too.
+        score: Json = {"dialect": job.dialect}
+        if row.is_followed:
+            score["told"] = b"".join(message.body for message in journal.read(job.response_id)).decode()
+        if not rows.update(status="queued", attempt=again.attempt, score=score):
             return False
     claims.put_back(lost, again.to_bytes(), prelude(job).to_bytes())
-    process_dispatcher(claims.offer).announce(job.response_id)
+    announce(job.response_id)
     return True
+
+
+def end_here(
+    job: Job, error: ProtocolError | None, *, worker: str = "", before: Message | None = None
+) -> None:
+    """End a background response for a worker that does not, or that there is not: as failed, or without an error as
+    cancelled. `worker` holds its claim, if one does; `before` is what was told, should the journal be lost.
+    """
+    told = journal.read_events(job.response_id)
+    if not told and before is not None:
+        told = [decode(data) for data in frames_to_data(before.body)]
+    ending = broken_off(job, told, error)
+    if end(uuid.UUID(job.tenant_id), ending.final, ending.score()):
+        log.info(
+            "response ended without a worker",
+            status=ending.final["status"],
+            error=error.code if error else None,
+            response_id=job.response_id,
+            tenant_id=job.tenant_id,
+        )
+    lost = Lost(job.response_id, worker, b"")
+    claims.give_up(lost, ending.last_words().to_bytes(), inbox=None, keep_journal=True)
+
+
+def told_before(row: Any) -> Message | None:
+    """What was told of an unfinished row by an attempt that was lost, where somebody may have seen it."""
+    told = (row.score or {}).get("told", "").encode()
+    return Message(Kind.EVENTS, 0, sum(1 for _ in frames_to_data(told)), told) if told else None

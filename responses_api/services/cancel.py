@@ -6,17 +6,13 @@ from typing import Any, Final
 import structlog
 from redis.exceptions import RedisError
 
-from responses_api.eventlog import bus, claims, journal
-from responses_api.eventlog.claims import Lost
+from responses_api.eventlog import bus, claims
 from responses_api.models import Response
 from responses_api.models.fields import is_id
 from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
-from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.services.background import job_of_row
-from responses_api.services.endings import broken_off
-from responses_api.services.finish import end
+from responses_api.services.background import end_here, job_of_row, told_before
 from responses_api.services.running import find_running
 from responses_api.services.stored import missing, retrieve
 from tenants.scoping import tenant_scope
@@ -48,21 +44,12 @@ def cancel(tenant_id: uuid.UUID, response_id: str) -> Json:
     return retrieve(tenant_id, response_id)
 
 
-def end_cancelled(job: Job, worker: str) -> None:
-    """End a background response as cancelled, for a worker that does not; `worker` holds its claim, if one does."""
-    ending = broken_off(job, journal.read_events(job.response_id), None)
-    if end(uuid.UUID(job.tenant_id), ending.final, ending.score()):
-        log.info("response cancelled", response_id=job.response_id, tenant_id=job.tenant_id)
-    lost = Lost(job.response_id, worker, b"")
-    claims.give_up(lost, ending.last_words().to_bytes(), inbox=None, keep_journal=True)
-
-
 def _withdraw(row: Any) -> None:
     """Take the job back from the queue, or from the worker that runs it."""
     try:
         worker = bus.withdraw(row.id)
         if worker is None or not claims.wait_until_ended(row.id, _WORKER_SECONDS):
-            end_cancelled(job_of_row(row), worker or "")
+            end_here(job_of_row(row), None, worker=worker or "", before=told_before(row))
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
         raise _VALKEY_AWAY from error

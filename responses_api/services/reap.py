@@ -16,8 +16,7 @@ from responses_api.eventlog.message import Kind, Message
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.sse import encode
-from responses_api.services.background import begin_again
-from responses_api.services.cancel import end_cancelled
+from responses_api.services.background import begin_again, end_here
 from responses_api.services.endings import BrokenOff, broken_off, refusal
 from responses_api.services.finish import finish
 from responses_api.services.stored import rest_of_stream, retrieve
@@ -65,7 +64,7 @@ def _try_to_end(lost: Lost, error: ProtocolError) -> bool:
 def _end(lost: Lost, error: ProtocolError) -> None:
     job = Job.from_bytes(lost.job)
     if job.is_background and bus.is_cancelled(job.response_id):
-        end_cancelled(job, lost.worker)
+        end_here(job, None, worker=lost.worker)
     elif job.is_background and error is LOST and begin_again(lost, job):
         log.warning("a response was given to another worker", response_id=job.response_id, worker=lost.worker)
     else:

@@ -180,7 +180,8 @@ def _snapshot(row: Response, output: list[Json], include: Collection[str]) -> Js
         response_id=row.id,
         created_at=row.created_at,
         request=replace(request, include=[*request.include, *include]),
-        status=row.status,
+        # One that waits for its second worker has begun.
+        status="in_progress" if row.status == "queued" and row.attempt else row.status,
         output=output,
         usage=row.usage,
         error=row.error,

@@ -11,6 +11,7 @@ from responses_api.eventlog.connection import asyncio_client
 from responses_api.recent import recent_contexts
 from responses_api.services.database import in_database
 from responses_api.services.reap import reap
+from responses_api.services.rescue import rescue
 from tenants import keys
 
 _TIDY_SECONDS: Final = 60.0
@@ -29,6 +30,7 @@ async def _reap_lost_workers() -> None:
     while True:
         await asyncio.sleep(settings.LEASE_SECONDS / 4)
         await in_database(reap)
+        await in_database(rescue)
 
 
 async def _hear_the_bus() -> None:

@@ -1,0 +1,415 @@
+"""What becomes of a background response when its worker, its message or its job is lost: told once, by one attempt."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from responses_api.conformance.stream import assert_stream
+from responses_api.eventlog import bus, claims, journal, names
+from responses_api.eventlog.connection import asyncio_client, blocking_client
+from responses_api.eventlog.message import Kind, Message
+from responses_api.eventlog.publish import Address, Publisher
+from responses_api.models import Backend, Response, Route
+from responses_api.protocol.job import Job
+from responses_api.protocol.obfuscation import padding
+from responses_api.protocol.plain import Json
+from responses_api.protocol.request import CreateRequest
+from responses_api.services import background, routing
+from responses_api.services.background import prelude, take_up
+from responses_api.services.cancel import cancel
+from responses_api.services.finish import Outcome, finish, open_row
+from responses_api.services.identity import new_id, now
+from responses_api.services.reap import reap
+from responses_api.services.rescue import rescue
+from responses_api.services.running import running_snapshot
+from responses_api.services.stored import retrieve
+from tenants.models import Tenant
+from tenants.scoping import tenant_scope
+from tests.integration.builders import job_of, stored
+from tests.support.chat import chat_stream
+from tests.support.checks import checked_stream, output_text
+from tests.support.client import Client, Exchange, wait_until
+from tests.support.oracle import event_faults
+from tests.support.upstream import ScriptedUpstream
+from workers.backends.parts import Part, TextDelta
+from workers.emitter import Emitter
+
+VALKEY: Any = blocking_client()
+HELLO = (TextDelta("t", "Hel"), TextDelta("t", "lo"))
+LONG_AGO = 100
+
+
+@pytest.fixture
+def job(friend: Client, friend_tenant: Tenant, backend: Backend) -> Job:
+    """A background job whose message was lost: offered, and claimed by nobody. A worker runs what is sent again."""
+    return waiting(friend_tenant, backend)
+
+
+def waiting(tenant: Tenant, backend: Backend, **body: Any) -> Job:
+    made = job_of(tenant, "Hello", background=True, backend=backend.spec(), **body)
+    job = replace(made, created_at=now() - LONG_AGO)
+    open_row(job, running_snapshot(job, "queued"))
+    claims.offer_background(job.response_id, job.to_bytes(), prelude(job).to_bytes())
+    return job
+
+
+def emitter_of(job: Job, *, made: Any = new_id) -> Emitter:
+    pads = CreateRequest.from_plain(job.request).obfuscates
+    return Emitter(
+        running_snapshot(job),
+        new_id=made,
+        clock=now,
+        background=True,
+        pad=partial(padding, job.response_id) if pads else None,
+    )
+
+
+def begin(job: Job, parts: Sequence[Part] | None = HELLO, *, worker: str = "") -> tuple[str, Emitter]:
+    """Let a worker claim the job, take it up and tell these parts (None: not even that it began)."""
+    worker = worker or f"test:{uuid.uuid4().hex}"
+    ((response_id, envelope),) = claims.claim([job.response_id], worker)
+    told = take_up(response_id, envelope, worker)
+    assert told is not None
+    emitter = emitter_of(job)
+    if parts is not None:
+        emitter.start()
+        for part in parts:
+            emitter.feed(part)
+        frames = b"".join(frame + b"\n\n" for frame in emitter.drain().split(b"\n\n")[len(told) : -1])
+        publish(job, worker, Message(Kind.EVENTS, len(told), emitter.next_sequence, frames))
+    return worker, emitter
+
+
+def publish(job: Job, worker: str, message: Message) -> None:
+    async def write() -> None:
+        async with asyncio_client() as client:
+            publisher = Publisher(client)
+            publisher.publish(
+                Address(job.response_id, worker, None, journal=True, keep_journal=True, is_background=True),
+                message,
+            )
+            await publisher.close()
+
+    asyncio.run(write())
+
+
+def lose(worker: str) -> None:
+    """The worker is not heard of any more."""
+    VALKEY.sadd(names.WORKERS, worker)
+    VALKEY.delete(names.beat(worker))
+    assert reap() == 1
+
+
+def rescued() -> int:
+    """As `rescue`, whoever has looked just now."""
+    VALKEY.delete(names.RESCUE)
+    with override_settings(LEASE_SECONDS=LONG_AGO / 10):
+        return rescue()
+
+
+def ended(tenant: Tenant, job: Job) -> Json:
+    def look() -> Json | None:
+        found = retrieve(tenant.id, job.response_id)
+        return None if found["status"] in ("queued", "in_progress") else found
+
+    found = wait_until(look, timeout=15, what="the end of the response")
+    assert isinstance(found, dict)
+    return found
+
+
+def forget_in_valkey(job: Job) -> None:
+    for key in VALKEY.keys(f"*{job.response_id}*"):
+        VALKEY.delete(key)
+
+
+def follow(client: Client, job: Job) -> Exchange:
+    return client.open("GET", f"/responses/{job.response_id}?stream=true")
+
+
+def told_until(job: Job, count: int) -> list[Json] | None:
+    told = journal.read_events(job.response_id)
+    return told if len(told) >= count else None
+
+
+def row_of(job: Job) -> Any:
+    with tenant_scope(uuid.UUID(job.tenant_id)):
+        return Response.objects.get(id=job.response_id)
+
+
+# ---------------------------------------------------------------- a worker is lost
+
+
+@pytest.mark.parametrize("parts", [None, ()])
+def test_one_of_which_nothing_was_told_is_gone_on_with(
+    parts: tuple[Part, ...] | None, job: Job, friend: Client, friend_tenant: Tenant
+) -> None:
+    with follow(friend, job) as exchange:
+        exchange.read_event("response.queued")
+        worker, _ = begin(job, parts)
+        lose(worker)
+        exchange.read_all()
+    assert output_text(checked_stream(exchange, friend)) == "You said: Hello"
+    assert row_of(job).attempt == 1
+
+
+def test_what_nobody_has_seen_is_told_anew(
+    job: Job, friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=chat_stream("Something", " else"))
+    worker, _ = begin(job)
+    lose(worker)
+    assert output_text(ended(friend_tenant, job)) == "Something else"
+    with follow(friend, job) as exchange:
+        exchange.read_all()
+    assert output_text(checked_stream(exchange, friend)) == "Something else"
+
+
+def test_what_somebody_has_seen_is_gone_on_with_where_it_is_the_same(
+    job: Job, friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=chat_stream("H", "ello the", "re"))
+    with follow(friend, job) as exchange:
+        worker, first = begin(job)
+        exchange.read_event("response.output_text.delta")
+        lose(worker)
+        exchange.read_all()
+    final = checked_stream(exchange, friend)
+    assert output_text(final) == "Hello there"
+    assert final["output"][0]["id"] == first.response["output"][0]["id"]
+    deltas = [event["delta"] for event in exchange.events if event["type"] == "response.output_text.delta"]
+    assert deltas == ["Hel", "lo", " the", "re"]
+    with follow(friend, job) as again:
+        again.read_all()
+    assert again.raw == exchange.raw
+
+
+def test_what_somebody_has_seen_is_not_mixed_with_anything_else(
+    job: Job, friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=chat_stream("Good", "bye"))
+    with follow(friend, job) as exchange:
+        worker, _ = begin(job)
+        exchange.read_event("response.output_text.delta")
+        lose(worker)
+        exchange.read_all()
+    failed = checked_stream(exchange, friend)
+    assert exchange.types[-2:] == ["error", "response.failed"]
+    assert (failed["error"]["code"], output_text(failed)) == ("worker_lost", "Hello")
+    with follow(friend, job) as again:
+        again.read_all()
+    assert again.raw == exchange.raw
+
+
+def test_an_error_of_the_second_attempt_ends_what_the_first_one_told(
+    job: Job, friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=b"{}", status=429)
+    with follow(friend, job) as exchange:
+        worker, _ = begin(job)
+        exchange.read_event("response.output_text.delta")
+        lose(worker)
+        exchange.read_all()
+    failed = checked_stream(exchange, friend)
+    assert (failed["error"]["code"], output_text(failed)) == ("rate_limit_exceeded", "Hello")
+
+
+def test_a_second_loss_is_its_end(job: Job, friend: Client, friend_tenant: Tenant) -> None:
+    worker, _ = begin(job)
+    lose_unheard(worker)
+    again = replace(job, attempt=1)
+    worker, _ = begin(again, None)
+    lose(worker)
+    failed = retrieve(friend_tenant.id, job.response_id)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "worker_lost")
+    with follow(friend, job) as exchange:
+        exchange.read_all()
+    assert checked_stream(exchange, friend) == failed
+
+
+def lose_unheard(worker: str) -> None:
+    """As `lose`, and the message of the second attempt is lost, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(background, "announce", lambda response_id: None)
+        lose(worker)
+
+
+def test_one_that_was_cancelled_while_its_worker_was_lost_is_cancelled(
+    job: Job, friend: Client, friend_tenant: Tenant
+) -> None:
+    worker, _ = begin(job)
+    assert bus.withdraw(job.response_id) == worker
+    lose(worker)
+    gone = retrieve(friend_tenant.id, job.response_id)
+    assert (gone["status"], output_text(gone)) == ("cancelled", "Hello")
+    with follow(friend, job) as exchange:
+        exchange.read_all()
+    assert checked_stream(exchange, friend) == gone
+
+
+def test_a_worker_that_comes_back_changes_nothing(
+    job: Job, friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream
+) -> None:
+    body = chat_stream("An", "other")
+    upstream.reply(body=body, pause_at=body.index(b"other") - 40)
+    worker, first = begin(job)
+    lose(worker)
+    told = wait_until(lambda: told_until(job, 6), timeout=10, what="the second attempt's first word")
+    first.feed(TextDelta("t", " from the dead"))
+    publish(job, worker, Message(Kind.EVENTS, len(told), len(told) + 1, first.drain()))
+    first.finish()
+    assert finish([Outcome(job, first.response)]) == set()
+    publish(job, worker, Message(Kind.END, len(told) + 1, len(told) + 5, first.drain() + first.terminal()))
+    assert journal.read_events(job.response_id) == told
+    upstream.wait_request().resume()
+    assert output_text(ended(friend_tenant, job)) == "Another"
+    raw = b"".join(message.body for message in journal.read(job.response_id)) + b"data: [DONE]\n\n"
+    assert_stream(raw, validate=event_faults)
+
+
+# ---------------------------------------------------------------- cancel without a worker
+
+
+def test_one_that_no_worker_has_is_cancelled_at_once(
+    friend: Client, friend_tenant: Tenant, backend: Backend
+) -> None:
+    job = waiting(friend_tenant, backend, stream=True)
+    with follow(friend, job) as exchange:
+        exchange.read_event("response.queued")
+        gone = cancel(friend_tenant.id, job.response_id)
+        exchange.read_all()
+    assert gone["status"] == "cancelled"
+    assert checked_stream(exchange, friend) == gone
+    assert claims.claim([job.response_id], "test:late") == []
+
+
+def test_one_whose_worker_does_not_hear_is_cancelled_all_the_same(
+    job: Job, friend: Client, friend_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("responses_api.services.cancel._WORKER_SECONDS", 0.0)
+    _, deaf = begin(job)
+    gone = cancel(friend_tenant.id, job.response_id)
+    assert (gone["status"], output_text(gone)) == ("cancelled", "Hello")
+    deaf.finish()
+    assert finish([Outcome(job, deaf.response)]) == set()
+    assert cancel(friend_tenant.id, job.response_id) == gone
+
+
+# ---------------------------------------------------------------- rescue
+
+
+def test_one_whose_message_was_lost_is_sent_again(job: Job, friend_tenant: Tenant) -> None:
+    assert rescued() == 1
+    assert output_text(ended(friend_tenant, job)) == "You said: Hello"
+    assert rescued() == 0
+
+
+def test_one_that_is_on_its_way_or_with_a_worker_is_left_alone(
+    friend_tenant: Tenant, backend: Backend, job: Job
+) -> None:
+    claims.note_sent(job.response_id)
+    fresh = replace(waiting(friend_tenant, backend), created_at=now())
+    with tenant_scope(friend_tenant.id):
+        Response.objects.filter(id=fresh.response_id).update(created_at=now())
+    held = waiting(friend_tenant, backend)
+    begin(held)
+    assert rescued() == 0
+
+
+def test_only_one_looks_at_a_time(job: Job, friend_tenant: Tenant) -> None:
+    VALKEY.set(names.RESCUE, b"1", ex=100)
+    assert rescue() == 0
+    assert rescued() == 1
+
+
+def test_one_whose_job_was_lost_is_made_anew_with_its_conversation(
+    friend: Client, friend_tenant: Tenant, backend: Backend, upstream: ScriptedUpstream
+) -> None:
+    before = stored(friend_tenant, "My name is Ada.", "Hello, Ada.")
+    job = waiting(friend_tenant, backend, previous_response_id=before["id"], instructions="Be brief.")
+    forget_in_valkey(job)
+    assert rescued() == 1
+    assert output_text(ended(friend_tenant, job)) == "You said: Hello"
+    said = [message["content"] for message in upstream.requests()[-1].body["messages"]]
+    assert said == ["Be brief.", "My name is Ada.", "Hello, Ada.", "Hello"]
+    with follow(friend, job) as exchange:
+        exchange.read_all()
+    checked_stream(exchange, friend)
+
+
+def test_one_that_nobody_followed_survives_the_loss_of_valkey(job: Job, friend_tenant: Tenant) -> None:
+    begin(job)
+    forget_in_valkey(job)
+    assert rescued() == 1
+    assert output_text(ended(friend_tenant, job)) == "You said: Hello"
+
+
+def test_one_that_somebody_followed_fails_when_nobody_knows_what_was_told(
+    friend: Client, friend_tenant: Tenant, backend: Backend
+) -> None:
+    job = waiting(friend_tenant, backend, stream=True)
+    begin(job)
+    forget_in_valkey(job)
+    assert rescued() == 1
+    failed = retrieve(friend_tenant.id, job.response_id)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "worker_lost")
+
+
+def test_what_was_written_down_for_the_second_attempt_survives_the_loss_of_valkey(
+    friend: Client, friend_tenant: Tenant, backend: Backend, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=chat_stream("Hello", " there"))
+    job = waiting(friend_tenant, backend, stream=True)
+    worker, first = begin(job)
+    lose_unheard(worker)
+    assert retrieve(friend_tenant.id, job.response_id)["status"] == "in_progress"
+    forget_in_valkey(job)
+    assert rescued() == 1
+    final = ended(friend_tenant, job)
+    assert output_text(final) == "Hello there"
+    assert final["output"][0]["id"] == first.response["output"][0]["id"]
+    with follow(friend, job) as exchange:
+        exchange.read_all()
+    assert checked_stream(exchange, friend) == final
+    deltas = [event["delta"] for event in exchange.events if event["type"] == "response.output_text.delta"]
+    assert deltas == ["Hel", "lo", " there"]
+
+
+def test_one_that_waited_too_long_fails(job: Job, friend: Client, friend_tenant: Tenant) -> None:
+    with override_settings(BACKGROUND_QUEUE_SECONDS=LONG_AGO / 2):
+        assert rescued() == 1
+    failed = retrieve(friend_tenant.id, job.response_id)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "overloaded")
+    with follow(friend, job) as exchange:
+        exchange.read_all()
+    assert checked_stream(exchange, friend) == failed
+
+
+def test_one_that_cannot_be_made_anew_fails_with_the_reason(job: Job, friend_tenant: Tenant) -> None:
+    forget_in_valkey(job)
+    Route.objects.all().delete()
+    routing.read_models()
+    assert rescued() == 1
+    failed = retrieve(friend_tenant.id, job.response_id)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "model_not_found")
+
+
+def test_a_cancel_that_was_not_carried_out_is(job: Job, friend_tenant: Tenant) -> None:
+    bus.withdraw(job.response_id)
+    assert rescued() == 1
+    assert retrieve(friend_tenant.id, job.response_id)["status"] == "cancelled"
+
+
+def test_a_message_that_came_twice_is_run_once(
+    job: Job, friend_tenant: Tenant, upstream: ScriptedUpstream
+) -> None:
+    assert rescued() == 1
+    VALKEY.delete(names.sent(job.response_id))
+    rescued()
+    assert output_text(ended(friend_tenant, job)) == "You said: Hello"
+    assert len(upstream.requests()) == 1
