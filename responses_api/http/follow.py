@@ -1,6 +1,7 @@
 """`GET /v1/responses/{id}?stream=true`: the stream of a stored response, from any event on. Leaving cancels nothing."""
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -8,7 +9,7 @@ from urllib.parse import parse_qs
 import structlog
 
 from responses_api.http.relay import Exchange, answered, relay
-from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.errors import invalid_request
 from responses_api.services.access import authenticate
 from responses_api.services.following import Place, follow
 
@@ -50,17 +51,21 @@ def _query(scope: Any) -> dict[str, str]:
 
 
 def _place(query: dict[str, str]) -> Place:
-    if _flag(query, "stream") is None:
-        raise _not_true_or_false("stream")
+    truth(query, "stream")
     if "include_obfuscation" not in query:
         return Place(_starting_after(query))
-    is_padded = _flag(query, "include_obfuscation")
-    if is_padded is None:
-        raise _not_true_or_false("include_obfuscation")
-    return Place(_starting_after(query), is_padded)
+    return Place(_starting_after(query), truth(query, "include_obfuscation"))
 
 
-def _flag(query: dict[str, str], name: str) -> bool | None:
+def truth(query: Mapping[str, str], name: str) -> bool:
+    """The parameter, False where it is not there. Raises `ProtocolError` 400 for what is neither true nor false."""
+    flag = _flag(query, name)
+    if flag is None:
+        raise invalid_request(f"`{name}` must be true or false.", param=name)
+    return flag
+
+
+def _flag(query: Mapping[str, str], name: str) -> bool | None:
     """The parameter as a truth, False where it is not there; None for what is none."""
     text = query.get(name, "").lower()
     return True if text in _TRUE else False if text in _FALSE else None
@@ -76,7 +81,3 @@ def _starting_after(query: dict[str, str]) -> int | None:
             param="starting_after",
         )
     return int(text)
-
-
-def _not_true_or_false(name: str) -> ProtocolError:
-    return invalid_request(f"`{name}` must be true or false.", param=name)

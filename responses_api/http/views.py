@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from responses_api.http.follow import truth
 from responses_api.models.fields import is_id
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
@@ -63,7 +64,7 @@ class OneResponse(ApiView):
 
     def get(self, request: Request, response_id: str) -> Response:
         """The response as it is now."""
-        _refuse_a_place(request)
+        _check_stream(request)
         return Response(stored.retrieve(_caller(request).tenant_id, response_id, _include(request)))
 
     def delete(self, request: Request, response_id: str) -> Response:
@@ -139,7 +140,9 @@ def _unsupported(message: str, param: str) -> ProtocolError:
     return invalid_request(message, param=param, code="unsupported_value")
 
 
-def _refuse_a_place(request: Request) -> None:
+def _check_stream(request: Request) -> None:
+    """What says how to stream has to make sense even where nothing is streamed."""
+    truth(request.query_params, "include_obfuscation")
     if "starting_after" in request.query_params:
         raise invalid_request(
             "`starting_after` is a place in an event stream; it goes with `stream=true`.",

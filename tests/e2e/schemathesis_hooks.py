@@ -27,6 +27,7 @@ _SENTENCES = (
     "There is nothing before the compaction_trigger",
     "nothing that this model's backend can be told",
     "`after` names no item of this response",
+    "it goes with `stream=true`",
     "is a number beyond 64 bits",
     "not offered by this server",
     "not supported by this model's backend",

@@ -196,6 +196,7 @@ def test_others_find_nothing(friend: Client, stranger: Client, upstream: Scripte
         ("stream=true&starting_after=1e9", "starting_after"),
         ("stream=true&starting_after=" + "9" * 30, "starting_after"),
         ("stream=true&include_obfuscation=perhaps", "include_obfuscation"),
+        ("include_obfuscation=perhaps", "include_obfuscation"),
         ("starting_after=1", "starting_after"),
         ("stream=false&starting_after=1", "starting_after"),
     ],
