@@ -25,6 +25,7 @@ _SENTENCES = (
     "but the request has no 'tools'",
     "is required, unless 'file_url' is given",
     "There is nothing before the compaction_trigger",
+    "must be the last item of the input",
     "nothing that this model's backend can be told",
     "`after` names no item of this response",
     "it goes with `stream=true`",
