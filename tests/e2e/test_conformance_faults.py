@@ -31,7 +31,7 @@ QUICKLY_RESUMED = tuple(rule.id for rule in select(["resume"]) if rule.id != "re
 PLANTED: list[tuple[list[Fault], tuple[str, ...]]] = [
     (streams.FRAMING, ("framing", "streams")),
     (streams.EVENTS, ("framing", "streams")),
-    (answers.RESOURCE, ("resource",)),
+    (answers.RESOURCE, ("resource", "streams.cut-reason")),
     (answers.RETRIEVED, ("resource", "streams", "stored")),
     (answers.ERRORS, ("errors",)),
     (answers.LIMITS, ("tolerance", "run")),

@@ -42,14 +42,12 @@ async def _cancel(server: Server, response_id: str) -> Json:
 
 @rule(
     "background.accepted",
-    "A background response is answered before it has ended, and GET finds it at once.",
+    "A background response is answered before it has ended.",
     section="CreateResponseBody",
 )
 async def accepted(server: Server) -> None:
     response = await _begun(server, input=SLOW_COUNT)
     require(response.get("background") is True, f"'background' is {response.get('background')!r}")
-    got = found(await server.get(f"/responses/{response['id']}"))
-    require(got.get("id") == response["id"], f"GET answers {got.get('id')!r}")
     await server.send("POST", f"/responses/{response['id']}/cancel")
     if response.get("status") not in (*_UNFINISHED, "completed"):
         raise NotShown(f"the response is {response.get('status')}")
@@ -60,11 +58,14 @@ async def accepted(server: Server) -> None:
 
 @rule(
     "background.ends",
-    "A background response comes to its end, which GET tells.",
+    "GET finds a background response at once, and tells its end.",
     section="CreateResponseBody",
+    demand="extension",
 )
 async def ends(server: Server) -> None:
     response = await _begun(server, input=HELLO)
+    got = found(await server.get(f"/responses/{response['id']}"))
+    require(got.get("id") == response["id"], f"GET answers {got.get('id')!r}")
     ended = await _ended(server, response["id"])
     if ended.get("status") == "failed":
         raise NotShown(f"the model failed: {ended.get('error')}")

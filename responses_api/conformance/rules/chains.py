@@ -79,7 +79,8 @@ async def empty_input(server: Server) -> None:
 @rule(
     "chains.instructions",
     "Instructions hold for their own response and are not carried over.",
-    section="CreateResponseBody",
+    section="CompactResource",
+    demand="should",
 )
 async def instructions(server: Server) -> None:
     word = new_word()
@@ -108,6 +109,7 @@ async def tools(server: Server) -> None:
     "chains.unknown",
     "A previous response that never was is refused with previous_response_not_found.",
     section="WebSocket Continuation",
+    demand="should",
 )
 async def unknown(server: Server) -> None:
     answer = await server.ask(input=HELLO, previous_response_id=await never_id(server))
@@ -130,6 +132,7 @@ async def unknown_param(server: Server) -> None:
     "chains.not-stored",
     "A response with store false is not continued over HTTP.",
     section="WebSocket Continuation",
+    demand="should",
 )
 async def not_stored(server: Server) -> None:
     first = await server.create(input=HELLO, store=False)

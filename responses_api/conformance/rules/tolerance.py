@@ -207,6 +207,7 @@ async def unicode(server: Server) -> None:
     "tolerance.image",
     "An image by data URL is accepted, or refused by a 400 that names its place.",
     section="Content",
+    demand="should",
 )
 async def image(server: Server) -> None:
     url = (

@@ -75,6 +75,7 @@ async def evicted(server: Server) -> None:
     "websocket-chains.http",
     "A stored response is continued across transports, both ways.",
     section="WebSocket Continuation",
+    demand="extension",
 )
 async def http(server: Server) -> None:
     word = new_word()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from responses_api.conformance.evidence import SETTINGS
-from responses_api.conformance.prompts import GOODBYE, HELLO
+from responses_api.conformance.prompts import COUNT, GOODBYE, HELLO
 from responses_api.protocol.plain import Json
 from tests.support.faults.changes import (
     at,
@@ -21,6 +21,7 @@ from tests.support.faults.fault import Call, Fault, Reply
 
 _PLAIN = creates_only(input=HELLO)
 SET = creates_only(input=HELLO, **SETTINGS)
+CUT = creates(input=COUNT, max_output_tokens=16)
 TIER = creates(service_tier="auto")
 WRONG_VALUE = creates_only(input=HELLO, max_output_tokens=1)
 _UNKNOWN_MODEL = "conformance-no-such-model"
@@ -72,6 +73,12 @@ def _error(name: str, rule: str, change: Callable[[Reply], Reply], concerns: Any
 
 
 RESOURCE = [
+    _resource(
+        "another reason",
+        "streams.cut-reason",
+        in_response("incomplete_details", "reason", value="tired"),
+        CUT,
+    ),
     _resource("a field is missing", "resource.shape", without("service_tier")),
     _resource(
         "a field is null that may only be absent",
@@ -117,7 +124,7 @@ RESOURCE = [
 ERRORS = [
     _error("an error with status 200", "errors.no-object", status(200), _raw(b"[]")),
     _error("an error of the server for bad JSON", "errors.malformed", status(500), _raw(b'{"model": ')),
-    _error("a code is missing", "errors.shape", _without_code),
+    _error("a code is missing", "errors.fields", _without_code),
     _error("an empty message", "errors.shape", in_body("error", "message", value="")),
     _error("a type of another API", "errors.types", in_body("error", "type", value="invalid_request_error")),
     _error("a wrong type", "errors.kinds", in_body("error", "type", value="server_error")),

@@ -164,7 +164,7 @@ EVENTS = [
         "no reason for an incomplete answer",
         ("streams.cut-short",),
         creates(input=COUNT, stream=True),
-        events=put(t.INCOMPLETE, "response", "incomplete_details", "reason", value="tired"),
+        events=put(t.INCOMPLETE, "response", "incomplete_details", "reason", value=""),
     ),
     Fault(
         "padding that nobody wants",
