@@ -22,6 +22,7 @@ from config.logging import configure
 from responses_api.dispatch import AMQP_QUEUE, QUEUES, destination, is_amqp
 
 _DEFAULT_QUEUE = "antiphon.default"
+_PURGE_SECONDS = 600.0
 # Of the queue for ever: RabbitMQ refuses one that is declared otherwise than it was made.
 _PRIORITIES = 9
 # RabbitMQ would close the channel of a worker that acknowledges nothing for half an hour.
@@ -95,6 +96,11 @@ app.conf.update(
             "task": "antiphon.reap",
             "schedule": settings.LEASE_SECONDS / 2,
             "options": {**destination(_DEFAULT_QUEUE), "expires": settings.LEASE_SECONDS},
+        },
+        "purge what has expired": {
+            "task": "antiphon.purge",
+            "schedule": _PURGE_SECONDS,
+            "options": {**destination(_DEFAULT_QUEUE), "expires": _PURGE_SECONDS},
         },
     },
     **_amqp_options(),

@@ -79,8 +79,8 @@ class Generation:
             response_id=job.response_id,
             worker=worker,
             inbox=job.inbox,
-            journal=self._is_streamed,
-            keep_journal=self._request.store,
+            journal=self._is_streamed or job.is_keyed,
+            keep_journal=self._request.store or job.is_keyed,
             is_background=job.is_background,
         )
         self._phase = _Phase.RUNNING

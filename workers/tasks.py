@@ -5,6 +5,7 @@ from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 from django.conf import settings
 
 from responses_api.dispatch import GENERATE, GENERATE_BACKGROUND
+from responses_api.services import once
 from responses_api.services.reap import reap
 from responses_api.services.rescue import rescue
 from workers.runtime import Runtime, process_runtime, running_runtime
@@ -27,6 +28,12 @@ def reap_lost_workers() -> None:
     """End or give on what lost workers left behind, and find what everybody has lost sight of."""
     reap()
     rescue()
+
+
+@shared_task(name="antiphon.purge", ignore_result=True)
+def purge_expired() -> None:
+    """Delete what has expired."""
+    once.purge()
 
 
 @worker_ready.connect

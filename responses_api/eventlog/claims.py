@@ -253,14 +253,18 @@ def _take_over(client: Any, response_id: str, worker: str) -> list[Lost]:
     return []
 
 
-def give_up(lost: Lost, last_words: bytes, *, inbox: str | None, keep_journal: bool) -> None:
-    """Publish the end of a lost response and forget it; a journal that stays gets its end, too."""
+def give_up(
+    lost: Lost, last_words: bytes, *, inbox: str | None, keep_journal: bool, make_journal: bool = False
+) -> None:
+    """Publish the end of a lost response and forget it; a journal that stays gets its end, too, and with `make_journal`
+    one that was not there yet.
+    """
     pipeline = blocking_client().pipeline(transaction=False)
     if inbox is not None:
         pipeline.xadd(inbox, {lost.response_id: last_words}, nomkstream=True)
     if keep_journal:
         journal = names.journal(lost.response_id)
-        pipeline.xadd(journal, {"m": last_words}, nomkstream=True)
+        pipeline.xadd(journal, {"m": last_words}, nomkstream=not make_journal)
         pipeline.expire(journal, settings.JOURNAL_SECONDS)
     release(pipeline, lost.response_id, lost.worker, keep_journal=keep_journal)
     pipeline.execute()

@@ -26,6 +26,6 @@ def messages(entries: Iterable[tuple[Any, dict[bytes, bytes]]]) -> Iterator[Mess
     told = 0
     for _, fields in entries:
         message = Message.from_bytes(fields[b"m"])
-        if message.next > told:
+        if message.next > told or not message.next:  # an answer or a refusal has no numbers
             told = message.next
             yield message

@@ -27,21 +27,24 @@ _BEGINNING: Final = b"0-0"
 class Reader(Follower):
     """A follower that hears the journal instead of an inbox. That it leaves means nothing to the response.
 
-    `runs` says whether the response has still to end.
+    `runs` says whether the response has still to end, for one that will be taken up however late; without it the
+    response is one that is refused when no worker takes it in time.
     """
 
-    def __init__(self, tail: "Tail", response_id: str, runs: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(
+        self, tail: "Tail", response_id: str, runs: Callable[[], Awaitable[bool]] | None = None
+    ) -> None:
         super().__init__(tail, response_id)
         self._tail = tail
         self._runs = runs
 
     async def is_claimed(self) -> bool:
-        """Whether there is somebody to wait for: a worker will come, however late."""
-        return True
+        """Whether there is somebody to wait for."""
+        return True if self._runs is not None else await super().is_claimed()
 
     async def is_running(self) -> bool:
         """Whether the response has still to end."""
-        return await self._runs()
+        return await self._runs() if self._runs is not None else await super().is_running()
 
     async def cancel(self) -> None:
         """Nothing: others may want the response."""
@@ -64,7 +67,7 @@ class Tail:
         self._replays: set[asyncio.Task[None]] = set()
         self._task = run_for_ever("journal reader", self._read)
 
-    async def follow(self, response_id: str, runs: Callable[[], Awaitable[bool]]) -> Reader:
+    async def follow(self, response_id: str, runs: Callable[[], Awaitable[bool]] | None = None) -> Reader:
         """Follow the journal of a response from its first message on. Raises RedisError or OSError."""
         # Before anything is read: whoever drops a journal that nobody has seen must know of it.
         await self.client.set(names.seen(response_id), b"1", ex=background_seconds())

@@ -16,8 +16,12 @@ from responses_api.protocol.dialects import dialect_of
 from responses_api.protocol.job import Purpose
 from responses_api.protocol.request import CreateRequest, parse_compact, parse_count, parse_create
 from responses_api.services.access import authenticate
-from responses_api.services.create import create
+from responses_api.services.create import Started, create
 from responses_api.services.offload import off_loop_if
+from responses_api.services.once import HEADER, checked_key, create_once
+from tenants.keys import Principal
+
+_ONCE: Final = HEADER.lower().encode()
 
 
 class _Parser(Protocol):
@@ -50,15 +54,28 @@ class CreateEndpoint:
         request = await off_loop_if(
             is_large(exchange.headers, body), self._parse, exchange.headers, body, leave_out
         )
-        started = await create(
-            principal=principal,
-            request=request,
-            dialect=dialect_of(exchange.headers, principal.dialect),
-            request_id=exchange.request_id,
-            purpose=self._purpose,
-        )
+        started = await self._start(exchange, principal, request)
         structlog.contextvars.bind_contextvars(response_id=started.response_id)
         await relay(exchange, started.listener, receive, stream=request.stream)
+
+    async def _start(self, exchange: Exchange, principal: Principal, request: CreateRequest) -> Started:
+        dialect = dialect_of(exchange.headers, principal.dialect)
+        given = exchange.headers.get(_ONCE)
+        if given is None or self._purpose != "respond":
+            return await create(
+                principal=principal,
+                request=request,
+                dialect=dialect,
+                request_id=exchange.request_id,
+                purpose=self._purpose,
+            )
+        return await create_once(
+            key=checked_key(given.decode("latin-1")),
+            principal=principal,
+            request=request,
+            dialect=dialect,
+            request_id=exchange.request_id,
+        )
 
     def _parse(self, headers: Mapping[bytes, bytes], body: bytes, leave_out_tools: bool) -> CreateRequest:
         return self._read_request(parse_json(headers, body), leave_out_tools=leave_out_tools)

@@ -1,6 +1,7 @@
 """The stored objects of the API."""
 
 from responses_api.models.backend import Backend, Route
+from responses_api.models.idempotency import IdempotentRequest
 from responses_api.models.response import Item, Response
 
-__all__ = ["Backend", "Item", "Response", "Route"]
+__all__ = ["Backend", "IdempotentRequest", "Item", "Response", "Route"]

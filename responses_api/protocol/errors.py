@@ -114,6 +114,27 @@ class ProtocolError(Exception):
         )
 
 
+_STATUSES: dict[ErrorType, int] = {
+    "invalid_request": 400,
+    "not_found": 404,
+    "too_many_requests": 429,
+    "server_error": 500,
+    "model_error": 500,
+}
+
+
+def told_error(payload: Json) -> ProtocolError:
+    """The error that was told in a stream as `payload`, with the status that its type mostly has."""
+    kind = cast(ErrorType, payload["type"])
+    return ProtocolError(
+        status=_STATUSES[kind],
+        type=kind,
+        message=payload["message"],
+        code=payload["code"],
+        param=payload["param"],
+    )
+
+
 def invalid_request(
     message: str, param: str | None = None, code: str | None = None, status: int = 400
 ) -> ProtocolError:

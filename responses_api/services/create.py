@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from responses_api.chains import CONTINUABLE
 from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import claims
-from responses_api.eventlog.follow import Inbox, process_inbox
+from responses_api.eventlog.follow import Follower, Inbox, process_inbox
 from responses_api.eventlog.message import Kind, Message
 from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
 from responses_api.protocol.event_types import Dialect
@@ -25,7 +25,7 @@ from responses_api.protocol.sse import encode
 from responses_api.services.background import accept
 from responses_api.services.context import context_of
 from responses_api.services.database import in_database
-from responses_api.services.following import follow_running
+from responses_api.services.following import follow_journal, follow_running
 from responses_api.services.identity import new_id, now
 from responses_api.services.listening import Ear, Listener, Said
 from responses_api.services.offload import off_loop_if
@@ -55,13 +55,8 @@ class Prepared:
 class Started:
     """A response on its way: listen to it, and close the listener whatever happens."""
 
-    job: Job
+    response_id: str
     listener: Ear
-
-    @property
-    def response_id(self) -> str:
-        """The response's id."""
-        return self.job.response_id
 
 
 async def create(
@@ -131,15 +126,27 @@ def start(prepared: Prepared) -> Started:
     """Hand a prepared job to a worker."""
     job = prepared.job
     follower = prepared.inbox.follow(job.response_id)
+    _hand_over(job, prepared.envelope, follower)
+    return Started(job.response_id, Listener(follower, job.dialect, partial(stored_answer, job)))
+
+
+async def start_keyed(job: Job) -> Started:
+    """As `start`, of a job that may be asked for again: it goes on whoever leaves. Raises `ProtocolError` 503."""
+    follower = await follow_journal(job.response_id)
+    _hand_over(job, job.to_bytes(), follower)
+    ear = Listener(follower, job.dialect, partial(stored_answer, job), is_resumable=True)
+    return Started(job.response_id, ear)
+
+
+def _hand_over(job: Job, envelope: bytes, follower: Follower) -> None:
     loop = asyncio.get_running_loop()
 
     def refuse() -> None:
         loop.call_soon_threadsafe(follower.fail, _NOT_HANDED_OVER)
 
     process_dispatcher(claims.offer).dispatch(
-        job.response_id, prepared.envelope, service_tier=job.request["service_tier"], on_failure=refuse
+        job.response_id, envelope, service_tier=job.request["service_tier"], on_failure=refuse
     )
-    return Started(job, Listener(follower, job.dialect, partial(_stored_answer, job)))
 
 
 async def start_background(job: Job) -> Started:
@@ -149,11 +156,11 @@ async def start_background(job: Job) -> Started:
     """
     await in_database(accept, job)
     if job.request["stream"]:
-        return Started(job, await follow_running(job))
-    return Started(job, Said(Message(Kind.ANSWER, 0, 0, encode(running_snapshot(job, "queued")))))
+        return Started(job.response_id, await follow_running(job))
+    return Started(job.response_id, Said(Message(Kind.ANSWER, 0, 0, encode(running_snapshot(job, "queued")))))
 
 
-async def _stored_answer(job: Job, told: int, last: bytes) -> Message | None:
+async def stored_answer(job: Job, told: int, last: bytes) -> Message | None:
     """The answer, or the rest of the stream, if it was stored; the log may have lost it."""
     if not job.request["store"]:
         return None

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -13,7 +13,7 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from responses_api.eventlog.message import LAST, Kind, Message
-from responses_api.eventlog.tail import process_tail
+from responses_api.eventlog.tail import Reader, process_tail
 from responses_api.models import Response
 from responses_api.models.fields import is_id
 from responses_api.models.response import UNFINISHED
@@ -104,12 +104,17 @@ async def follow(tenant_id: uuid.UUID, response_id: str, place: Place) -> Ear:
 
 async def follow_running(job: Job) -> Ear:
     """The stream of a response that has not ended and is told to a journal. Raises `ProtocolError` 503."""
+    reader = await follow_journal(job.response_id, partial(_runs, job))
+    return Listener(reader, job.dialect, partial(_stored_rest, job), is_resumable=True)
+
+
+async def follow_journal(response_id: str, runs: Callable[[], Awaitable[bool]] | None = None) -> Reader:
+    """A follower of a response's journal; `runs` as in `Reader`. Raises `ProtocolError` 503."""
     try:
-        reader = await process_tail().follow(job.response_id, partial(_runs, job))
+        return await process_tail().follow(response_id, runs)
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
         raise _AWAY from error
-    return Listener(reader, job.dialect, partial(_stored_rest, job), is_resumable=True)
 
 
 class Awaited:

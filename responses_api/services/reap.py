@@ -78,7 +78,13 @@ def _end_failed(lost: Lost, job: Job, error: ProtocolError) -> None:
         last_words = _overdue(job, ending, error)
     else:
         last_words = _last_words(job, ending, error)
-    give_up(lost, last_words.to_bytes(), inbox=job.inbox, keep_journal=is_stored)
+    give_up(
+        lost,
+        last_words.to_bytes(),
+        inbox=job.inbox,
+        keep_journal=is_stored or job.is_keyed,
+        make_journal=job.is_keyed,
+    )
     log.error(
         "response ended without its worker",
         error=error.code,

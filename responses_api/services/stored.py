@@ -14,15 +14,17 @@ from django.db.models import QuerySet
 
 from responses_api.eventlog import bus
 from responses_api.eventlog.message import Kind, Message
-from responses_api.models import Item, Response
+from responses_api.models import IdempotentRequest, Item, Response
 from responses_api.models.fields import is_id
 from responses_api.models.response import UNFINISHED
-from responses_api.protocol.errors import ProtocolError, invalid_request, not_found
+from responses_api.protocol.errors import ProtocolError, invalid_request, not_found, told_error
+from responses_api.protocol.event_types import ERROR
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
 from responses_api.protocol.score import perform
+from responses_api.protocol.sse import encode
 from responses_api.recent import recent_contexts
 from responses_api.services.running import find_running, running_snapshot
 from tenants.scoping import tenant_scope
@@ -56,6 +58,24 @@ def stream_of(tenant_id: uuid.UUID, response_id: str) -> list[bytes] | None:
         return list(perform(snapshots([row])[0], row.score))
 
 
+def answer_of(tenant_id: uuid.UUID, response_id: str) -> Message | None:
+    """What a request for JSON was answered that this ended response was made for; None where there is none (yet)."""
+    with tenant_scope(tenant_id):
+        row = Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED).first()
+        if row is None:
+            return None
+        if row.status != "failed":
+            return Message(Kind.ANSWER, 0, 0, encode(snapshots([row])[0]))
+    return Message(Kind.REJECT, 0, 0, encode(_told_error(row).to_plain()))
+
+
+def _told_error(row: Response) -> ProtocolError:
+    """The error that a failed response was told with."""
+    events = [event for event in (row.score or {}).get("kept", ()) if event.get("type") == ERROR]
+    payload = events[-1]["error"] if events else {"type": "server_error", "param": None, **row.error}
+    return told_error(payload)
+
+
 def rest_of_stream(tenant_id: uuid.UUID, response_id: str, told: int, last: bytes) -> Message | None:
     """What a stream that was told up to the event number `told` has not told of a response that has ended.
 
@@ -79,6 +99,8 @@ def _delete(response_id: str) -> Json | None:
         # Not before it is gone: a copy that is made meanwhile would stay.
         transaction.on_commit(partial(bus.announce_deletion, str(tenant_id), root_id))
     deleted, _ = row.delete()
+    if deleted:
+        IdempotentRequest.objects.filter(response_id=response_id).update(is_gone=True)
     if not deleted and Response.objects.filter(id=response_id).exists():
         raise _still_running(response_id)
     return {"id": response_id, "object": "response", "deleted": True} if deleted else None

@@ -65,7 +65,7 @@ def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Itera
         with connection.cursor() as cursor:
             cursor.execute(
                 "TRUNCATE tenants_tenant, tenants_apikey, responses_api_backend, responses_api_route,"
-                " responses_api_response, responses_api_item"
+                " responses_api_response, responses_api_item, responses_api_idempotentrequest"
             )
 
 

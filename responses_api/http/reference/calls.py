@@ -28,6 +28,17 @@ _INCLUDE: Final = Parameter(
     schema={"type": "array", "items": {"type": "string", "enum": list(get_args(Include))}},
 )
 
+_ONCE: Final = Parameter(
+    name="Idempotency-Key",
+    place="header",
+    description=(
+        "A name for this one request. Sent again with the same key and body, within a day and from anywhere, it is "
+        "given the same response, running or ended, and nothing is generated twice. A request with a key goes on when "
+        "its client leaves."
+    ),
+    schema={"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    example="8e2c1a5e-order-1234",
+)
 _STREAM: Final = (
     Parameter(
         name="stream",
@@ -128,7 +139,8 @@ CREATE: Final = Call(
             content={JSON: Response, SSE: EventStream},
         ),
     ),
-    refusals=_GENERATED,
+    parameters=(_ONCE,),
+    refusals=(*_GENERATED, r.BAD_KEY, r.KEY_REUSED, r.ANSWER_GONE),
 )
 
 CALLS: Final[tuple[Call, ...]] = (

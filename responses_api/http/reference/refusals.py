@@ -137,6 +137,31 @@ NOT_BACKGROUND: Final = _the(
         code="not_a_background_response",
     ),
 )
+BAD_KEY: Final = _the(
+    "The header `Idempotency-Key` is not 1 to 255 visible ASCII characters.",
+    invalid_request(
+        "The header Idempotency-Key must be 1 to 255 visible ASCII characters.", param="Idempotency-Key"
+    ),
+    "invalid_idempotency_key",
+)
+KEY_REUSED: Final = _the(
+    "The `Idempotency-Key` was used for another request.",
+    invalid_request(
+        "This Idempotency-Key was used for another request; take a new one for each request.",
+        param="Idempotency-Key",
+        code="idempotency_key_reused",
+        status=409,
+    ),
+)
+ANSWER_GONE: Final = _the(
+    "The request of this `Idempotency-Key` was answered; the answer was not stored, or was deleted.",
+    invalid_request(
+        "The answer to this Idempotency-Key was given, and is not stored; take a new key to ask again.",
+        param="Idempotency-Key",
+        code="idempotency_key_answer_gone",
+        status=409,
+    ),
+)
 NO_PREVIOUS: Final = _the(
     "`previous_response_id` names nothing that can be continued.",
     invalid_request(
