@@ -4,12 +4,24 @@ from collections.abc import AsyncIterator
 
 import openai
 import pytest
-from agents import Agent, ModelSettings, RunConfig, Runner, SQLiteSession, function_tool
+from agents import (
+    Agent,
+    ModelSettings,
+    RunConfig,
+    Runner,
+    SQLiteSession,
+    function_tool,
+    set_tracing_disabled,
+)
 from agents.models.openai_provider import OpenAIProvider
+from agents.responses_websocket_session import ResponsesWebSocketSession, responses_websocket_session
 from openai.types.responses import ResponseTextDeltaEvent
 
 from tests.support.service import Service
 from tests.support.upstream import ScriptedUpstream
+
+
+set_tracing_disabled(True)  # traces would go to OpenAI
 
 
 @function_tool
@@ -24,7 +36,14 @@ async def over_http(service: Service) -> AsyncIterator[RunConfig]:
     async with openai.AsyncOpenAI(
         base_url=service.base_url, api_key=service.friend.key, max_retries=0, timeout=20
     ) as client:
-        yield RunConfig(model_provider=OpenAIProvider(openai_client=client), tracing_disabled=True)
+        yield RunConfig(model_provider=OpenAIProvider(openai_client=client))
+
+
+@pytest.fixture
+async def over_websocket(service: Service) -> AsyncIterator[ResponsesWebSocketSession]:
+    """Runs that share one WebSocket to the service, with the friend's key."""
+    async with responses_websocket_session(base_url=service.base_url, api_key=service.friend.key) as session:
+        yield session
 
 
 @pytest.fixture
@@ -101,3 +120,28 @@ async def test_another_tenants_response_cannot_be_continued(
     with pytest.raises(openai.BadRequestError) as refused:
         await Runner.run(poet, "Go on", run_config=over_http, previous_response_id=foreign.id)
     assert refused.value.code == "previous_response_not_found"
+
+
+async def test_streamed_tool_loop_over_one_websocket(
+    over_websocket: ResponsesWebSocketSession, forecaster: Agent[None]
+) -> None:
+    run = over_websocket.run_streamed(forecaster, "How is the weather?")
+    deltas = [
+        event.data.delta
+        async for event in run.stream_events()
+        if event.type == "raw_response_event" and isinstance(event.data, ResponseTextDeltaEvent)
+    ]
+    assert "".join(deltas) == run.final_output == "The tool returned: 12 degrees in San Francisco"
+
+
+async def test_unstored_turns_are_continued_over_one_websocket(
+    over_websocket: ResponsesWebSocketSession, model: str, upstream: ScriptedUpstream
+) -> None:
+    agent = Agent[None](
+        name="Forecaster", model=model, tools=[get_weather], model_settings=ModelSettings(store=False)
+    )
+    first = await over_websocket.run(agent, "How is the weather?", auto_previous_response_id=True)
+    second = await over_websocket.run(agent, "And now?", previous_response_id=first.last_response_id)
+    assert second.final_output == "The tool returned: 12 degrees in San Francisco"
+    roles = [message["role"] for message in upstream.requests()[-1].body["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant", "tool"]
