@@ -20,7 +20,6 @@ from openai.types.responses import ResponseTextDeltaEvent
 from tests.support.service import Service
 from tests.support.upstream import ScriptedUpstream
 
-
 set_tracing_disabled(True)  # traces would go to OpenAI
 
 
