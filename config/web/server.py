@@ -5,12 +5,14 @@ rest, which tells its clients, and lets the last bytes leave.
 """
 
 import asyncio
+from http import HTTPStatus
 from typing import Any, Final
 
 from daphne.cli import CommandLineInterface
 from daphne.server import Server  # first: it installs the reactor
 from django.conf import settings
 from twisted.internet import defer
+from twisted.web.http import RESPONSES
 
 from config.web.socket import Socket
 from config.web.transport import until_taken
@@ -21,6 +23,9 @@ _FAREWELL_SECONDS: Final = 2.0
 
 _LAST_BYTES_SECONDS: Final = 0.2
 _CLOSE_SECONDS: Final = 5.0
+
+# Twisted knows no 429 and no 426, and would call them "Unknown Status", which some clients show to people.
+RESPONSES.update({status.value: status.phrase.encode() for status in HTTPStatus if status not in RESPONSES})
 
 
 class WebServer(Server):  # type: ignore[misc]  # daphne has no types

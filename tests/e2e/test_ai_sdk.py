@@ -99,4 +99,4 @@ def test_an_upstreams_limit_is_an_error_before_anything(play: Play, upstream: Sc
     upstream.reply(status=429, body=chat_error("slow down"))
     answer = play("stream")
     assert (answer["deltas"], answer["finishReason"]) == ([], None)
-    assert len(answer["errors"]) == 1
+    assert answer["errors"] == ["Too Many Requests"]
