@@ -62,6 +62,7 @@ class Wire:
 
     def __init__(self, base_url: str, timeout: float) -> None:
         self.base_url = base_url.rstrip("/")
+        self._timeout = timeout
         self.session = aiohttp.ClientSession(
             # A connection for each call: one that is kept may be closed by the server just when it is used again.
             connector=aiohttp.TCPConnector(limit=_CONNECTIONS, force_close=True),
@@ -100,7 +101,8 @@ class Wire:
                 told = {name.lower(): value for name, value in response.headers.items()}
                 return Answer(request, data or b"", response.status, told, received, writes)
         except (TimeoutError, aiohttp.ClientError) as error:
-            what = "did not answer in time" if isinstance(error, TimeoutError) else f"broke off: {error}"
+            in_time = f"did not answer within {self._timeout:g} seconds (--timeout allows more)"
+            what = in_time if isinstance(error, TimeoutError) else f"broke off: {error}"
             raise Broken(f"{request} {what}") from None
 
 

@@ -22,7 +22,6 @@ NOT_PASSED = {
     "run.retry-after": "the run meets no limit",
     "truncation": "has a test of its own, with a model that takes little",
     "websocket.limit": "has a test of its own, with a limit that comes soon",
-    "idempotency": "not offered yet",
 }
 
 
