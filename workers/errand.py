@@ -12,8 +12,7 @@ from responses_api.eventlog.publish import Address, Publisher
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import encode
-from responses_api.services.endings import refusal
+from responses_api.services.endings import answer, refusal
 from workers.faults import FAILED, STOPPED, TOO_LONG
 
 log = structlog.get_logger(__name__)
@@ -69,7 +68,7 @@ class Errand:
         """The answer or the refusal. Nothing can interrupt what comes after it."""
         try:
             async with asyncio.timeout(settings.RESPONSE_SECONDS):
-                return Message(Kind.ANSWER, 0, 0, encode(await self._answer(self.job)))
+                return answer(await self._answer(self.job))
         except ProtocolError as error:
             return refusal(error)
         except TimeoutError:

@@ -2,36 +2,34 @@
 
 import asyncio
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 from uuid import UUID
 
 import structlog
 from redis.exceptions import RedisError
 
-from responses_api.chains import CONTINUABLE
 from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import claims
 from responses_api.eventlog.follow import Follower, Inbox, process_inbox
-from responses_api.eventlog.message import Kind, Message
-from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
+from responses_api.eventlog.message import Message
+from responses_api.protocol.errors import invalid_request, server_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE, item_prefix
 from responses_api.protocol.job import Job, Purpose
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
-from responses_api.protocol.sse import encode
 from responses_api.services.background import accept
 from responses_api.services.context import context_of
 from responses_api.services.database import in_database
+from responses_api.services.endings import answer
 from responses_api.services.following import follow_journal, follow_running
 from responses_api.services.identity import new_id, now
-from responses_api.services.listening import Ear, Listener, Said
+from responses_api.services.listening import Ear, Listener, Recover, Said
 from responses_api.services.offload import off_loop_if
 from responses_api.services.routing import find_model
 from responses_api.services.running import running_snapshot
-from responses_api.services.stored import rest_of_stream, retrieve
+from responses_api.services.stored import stored_end
 from tenants.keys import Principal
 
 log = structlog.get_logger(__name__)
@@ -127,15 +125,14 @@ def start(prepared: Prepared) -> Started:
     job = prepared.job
     follower = prepared.inbox.follow(job.response_id)
     _hand_over(job, prepared.envelope, follower)
-    return Started(job.response_id, Listener(follower, job.dialect, partial(stored_answer, job)))
+    return Started(job.response_id, Listener(follower, job.dialect, _recovery(job)))
 
 
 async def start_keyed(job: Job) -> Started:
     """As `start`, of a job that may be asked for again: it goes on whoever leaves. Raises `ProtocolError` 503."""
     follower = await follow_journal(job.response_id)
     _hand_over(job, job.to_bytes(), follower)
-    ear = Listener(follower, job.dialect, partial(stored_answer, job), is_resumable=True)
-    return Started(job.response_id, ear)
+    return Started(job.response_id, Listener(follower, job.dialect, _recovery(job), is_resumable=True))
 
 
 def _hand_over(job: Job, envelope: bytes, follower: Follower) -> None:
@@ -157,21 +154,23 @@ async def start_background(job: Job) -> Started:
     await in_database(accept, job)
     if job.request["stream"]:
         return Started(job.response_id, await follow_running(job))
-    return Started(job.response_id, Said(Message(Kind.ANSWER, 0, 0, encode(running_snapshot(job, "queued")))))
+    return Started(job.response_id, Said(answer(running_snapshot(job, "queued"))))
 
 
-async def stored_answer(job: Job, told: int, last: bytes) -> Message | None:
-    """The answer, or the rest of the stream, if it was stored; the log may have lost it."""
-    if not job.request["store"]:
-        return None
-    if job.request["stream"]:
-        return await in_database(rest_of_stream, UUID(job.tenant_id), job.response_id, told, last)
-    try:
-        stored = await in_database(retrieve, UUID(job.tenant_id), job.response_id)
-    except ProtocolError:
-        return None
-    is_answer = stored["status"] in CONTINUABLE
-    return Message(Kind.ANSWER, 0, 0, encode(stored)) if is_answer else None
+def _recovery(job: Job) -> Recover:
+    request = job.request
+    return recovery(UUID(job.tenant_id), job.response_id, store=request["store"], stream=request["stream"])
+
+
+def recovery(tenant_id: UUID, response_id: str, *, store: bool, stream: bool) -> Recover:
+    """Finds the end that was stored of a response, where the log has lost it."""
+
+    async def recover(told: int, last: bytes) -> Message | None:
+        if not store:
+            return None
+        return await in_database(stored_end, tenant_id, response_id, stream, told, last)
+
+    return recover
 
 
 def _refuse_unserved(request: CreateRequest) -> None:

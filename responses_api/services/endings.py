@@ -88,3 +88,8 @@ def numbered(kind: Kind, told: Sequence[Json], next_sequence: int) -> Message:
 def refusal(error: ProtocolError) -> Message:
     """The only message of a response of which nothing was told."""
     return Message(Kind.REJECT, 0, 0, encode(error.to_plain()))
+
+
+def answer(body: Json) -> Message:
+    """The only message of a request that is answered with one JSON document."""
+    return Message(Kind.ANSWER, 0, 0, encode(body))

@@ -27,13 +27,13 @@ from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE
 from responses_api.protocol.request import CreateRequest
-from responses_api.protocol.sse import encode
-from responses_api.services.create import Started, prepare, start_background, start_keyed
+from responses_api.services.create import Started, prepare, recovery, start_background, start_keyed
 from responses_api.services.database import in_database
+from responses_api.services.endings import answer
 from responses_api.services.following import Place, follow, follow_journal
 from responses_api.services.identity import new_id
 from responses_api.services.listening import Ear, Listener, Said
-from responses_api.services.stored import answer_of, rest_of_stream, retrieve
+from responses_api.services.stored import answer_of, retrieve
 from tenants.keys import Principal
 from tenants.scoping import operator_scope, tenant_scope
 
@@ -194,7 +194,7 @@ async def _attach(
     (found,) = await in_database(claims.whereabouts, [response_id])
     if request.background or not (found.is_offered or found.has_journal):
         return None
-    recover = partial(_recover, tenant_id, response_id, request)
+    recover = recovery(tenant_id, response_id, store=request.store, stream=request.stream)
     return Listener(await follow_journal(response_id), dialect, recover, is_resumable=True)
 
 
@@ -204,26 +204,13 @@ async def _stored(tenant_id: uuid.UUID, response_id: str, request: CreateRequest
         if request.stream:
             return await follow(tenant_id, response_id, Place())
         if request.background:
-            return Said(
-                Message(Kind.ANSWER, 0, 0, encode(await in_database(retrieve, tenant_id, response_id)))
-            )
+            return Said(answer(await in_database(retrieve, tenant_id, response_id)))
     except ProtocolError as error:
         if error.status != 404:
             raise
         return None
-    answer = await in_database(answer_of, tenant_id, response_id)
-    return Said(answer) if answer is not None else None
-
-
-async def _recover(
-    tenant_id: uuid.UUID, response_id: str, request: CreateRequest, told: int, last: bytes
-) -> Message | None:
-    """What was stored of a response whose end the journal has lost."""
-    if not request.store:
-        return None
-    if request.stream:
-        return await in_database(rest_of_stream, tenant_id, response_id, told, last)
-    return await in_database(answer_of, tenant_id, response_id)
+    told = await in_database(answer_of, tenant_id, response_id)
+    return Said(told) if told is not None else None
 
 
 async def _takes_over(tenant_id: uuid.UUID, held: _Held, request: CreateRequest, mine: str) -> bool:

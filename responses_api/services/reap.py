@@ -9,17 +9,15 @@ from typing import Final
 
 import structlog
 
-from responses_api.chains import CONTINUABLE
 from responses_api.eventlog import bus, journal
 from responses_api.eventlog.claims import Lost, discard, give_up, put_down, take_lost
-from responses_api.eventlog.message import Kind, Message
+from responses_api.eventlog.message import Message
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
-from responses_api.protocol.sse import encode
 from responses_api.services.background import begin_again, end_here
 from responses_api.services.endings import BrokenOff, broken_off, refusal
 from responses_api.services.finish import finish
-from responses_api.services.stored import rest_of_stream, retrieve
+from responses_api.services.stored import stored_end
 
 log = structlog.get_logger(__name__)
 
@@ -97,15 +95,10 @@ def _end_failed(lost: Lost, job: Job, error: ProtocolError) -> None:
 
 def _overdue(job: Job, ending: BrokenOff, error: ProtocolError) -> Message:
     """The end that the worker had stored and not told, where what it told leads there."""
-    tenant_id = uuid.UUID(job.tenant_id)
-    if job.request["stream"] or job.is_background:
-        told = b"".join(message.body for message in journal.read(job.response_id))
-        rest = rest_of_stream(tenant_id, job.response_id, len(ending.told), told)
-        return rest or _last_words(job, ending, error)
-    stored = retrieve(tenant_id, job.response_id)
-    if stored["status"] in CONTINUABLE:
-        return Message(Kind.ANSWER, 0, 0, encode(stored))
-    return _last_words(job, ending, error)
+    stream = job.request["stream"] or job.is_background
+    told = b"".join(message.body for message in journal.read(job.response_id))
+    stored = stored_end(uuid.UUID(job.tenant_id), job.response_id, stream, len(ending.told), told)
+    return stored or _last_words(job, ending, error)
 
 
 def _last_words(job: Job, ending: BrokenOff, error: ProtocolError) -> Message:

@@ -24,8 +24,8 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
 from responses_api.protocol.score import perform
-from responses_api.protocol.sse import encode
 from responses_api.recent import recent_contexts
+from responses_api.services.endings import answer, refusal
 from responses_api.services.running import find_running, running_snapshot
 from tenants.scoping import tenant_scope
 
@@ -58,6 +58,15 @@ def stream_of(tenant_id: uuid.UUID, response_id: str) -> list[bytes] | None:
         return list(perform(snapshots([row])[0], row.score))
 
 
+def stored_end(
+    tenant_id: uuid.UUID, response_id: str, stream: bool, told: int, last: bytes
+) -> Message | None:
+    """What is left to tell of a response that has ended: the rest of its stream, or its answer in JSON."""
+    if stream:
+        return rest_of_stream(tenant_id, response_id, told, last)
+    return answer_of(tenant_id, response_id)
+
+
 def answer_of(tenant_id: uuid.UUID, response_id: str) -> Message | None:
     """What a request for JSON was answered that this ended response was made for; None where there is none (yet)."""
     with tenant_scope(tenant_id):
@@ -65,8 +74,8 @@ def answer_of(tenant_id: uuid.UUID, response_id: str) -> Message | None:
         if row is None:
             return None
         if row.status != "failed":
-            return Message(Kind.ANSWER, 0, 0, encode(snapshots([row])[0]))
-    return Message(Kind.REJECT, 0, 0, encode(_told_error(row).to_plain()))
+            return answer(snapshots([row])[0])
+    return refusal(_told_error(row))
 
 
 def _told_error(row: Response) -> ProtocolError:

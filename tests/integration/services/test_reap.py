@@ -16,7 +16,7 @@ from responses_api.eventlog import claims, journal, names
 from responses_api.eventlog.connection import asyncio_client, blocking_client
 from responses_api.eventlog.message import LAST, Kind, Message
 from responses_api.eventlog.publish import Address, Publisher
-from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
@@ -204,6 +204,21 @@ def test_a_json_answer_that_was_stored_but_not_told_is_told(inbox: str, friend_t
     assert reap() == 1
     (message,) = received(inbox, job)
     assert (message.kind, decode(message.body)) == (Kind.ANSWER, final)
+
+
+def test_a_failure_that_was_stored_but_not_told_is_told_with_its_own_error(
+    inbox: str, friend_tenant: Tenant
+) -> None:
+    job = job_of(friend_tenant, inbox=inbox)
+    lose(job)
+    ended = emitter_of(job)
+    ended.start()
+    ended.fail(model_error("The model broke off.", code="upstream_error"))
+    assert finish([Outcome(job, ended.response, ended.score())])
+    assert reap() == 1
+    (message,) = received(inbox, job)
+    assert message.kind is Kind.REJECT
+    assert ProtocolError.from_plain(decode(message.body)).code == "upstream_error"
 
 
 def test_a_stream_whose_stored_end_was_told_only_in_part_is_told_the_rest(
