@@ -16,6 +16,11 @@ def inbox(process: str) -> str:
     return f"antiphon:inbox:{process}"
 
 
+def bell(process: str) -> str:
+    """The stream that wakes one web process's reader of journals."""
+    return f"antiphon:bell:{process}"
+
+
 def journal(response_id: str) -> str:
     """The stream that keeps a streamed response's messages."""
     return f"antiphon:journal:{response_id}"
@@ -27,7 +32,7 @@ def job(response_id: str) -> str:
 
 
 def seen(response_id: str) -> str:
-    """Set when somebody has begun to read the journal of a background response."""
+    """Set when somebody has begun to read the response's journal."""
     return f"antiphon:seen:{response_id}"
 
 
@@ -44,6 +49,11 @@ def claim(response_id: str) -> str:
 def cancel(response_id: str) -> str:
     """Set when nobody wants the response any more."""
     return f"antiphon:cancel:{response_id}"
+
+
+def until_ended(response_id: str) -> tuple[str, ...]:
+    """Every key of a response but its journal: what nobody needs once it has ended."""
+    return tuple(name(response_id) for name in (job, claim, cancel, seen, sent))
 
 
 def beat(worker: str) -> str:

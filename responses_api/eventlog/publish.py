@@ -27,8 +27,8 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', 'm', ARGV[3])
 redis.call('EXPIRE', KEYS[2], ARGV[4])
 if ARGV[5] ~= '' then
-  redis.call('DEL', KEYS[1], KEYS[3], KEYS[4])
-  redis.call('SREM', KEYS[5], ARGV[5])
+  redis.call('DEL', unpack(KEYS, 4))
+  redis.call('SREM', KEYS[3], ARGV[5])
 end
 return 1
 """
@@ -159,9 +159,8 @@ def _append(pipeline: Any, address: Address, raw: bytes, *, is_last: bool) -> No
     keys = [
         names.claim(response_id),
         names.journal(response_id),
-        names.job(response_id),
-        names.cancel(response_id),
         names.running(address.worker),
+        *names.until_ended(response_id),
     ]
     seconds = (
         settings.JOURNAL_SECONDS if is_last else int(settings.RESPONSE_SECONDS + settings.JOURNAL_SECONDS)
@@ -182,7 +181,7 @@ async def missing_inboxes(client: "redis_asyncio.Redis", inboxes: Iterable[str])
 
 def release(pipeline: Any, response_id: str, worker: str, *, keep_journal: bool) -> None:
     """Queue the commands that forget a response which has ended."""
-    gone = [names.job(response_id), names.claim(response_id), names.cancel(response_id)]
+    gone = list(names.until_ended(response_id))
     if not keep_journal:
         gone.append(names.journal(response_id))
     pipeline.delete(*gone)

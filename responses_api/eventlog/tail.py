@@ -59,7 +59,7 @@ class Tail:
 
     def __init__(self) -> None:
         self.client = asyncio_client()
-        self._bell = f"antiphon:bell:{uuid.uuid4().hex}"
+        self._bell = names.bell(uuid.uuid4().hex)
         self._readers: dict[str, set[Reader]] = {}
         self._places: dict[str, bytes] = {}
         self._rung = _BEGINNING

@@ -32,9 +32,9 @@ _ONCE: Final = Parameter(
     name="Idempotency-Key",
     place="header",
     description=(
-        "A name for this one request. Sent again with the same key and body, within a day and from anywhere, it is "
-        "given the same response, running or ended, and nothing is generated twice. A request with a key goes on when "
-        "its client leaves."
+        "A name for this one request, good for a day unless the server was told otherwise. Sent again with the same "
+        "key and body, from anywhere, it is given the same response, running or ended, and nothing is generated twice. "
+        "A request with a key goes on when its client leaves."
     ),
     schema={"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     example="8e2c1a5e-order-1234",

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from responses_api.eventlog import names
+from responses_api.eventlog.connection import blocking_client
 from tests.support.chat import chat_error, chat_stream
 from tests.support.checks import assert_unknown_to, checked_stream, output_text, stored_response
 from tests.support.client import Client, Json, wait_until
@@ -172,3 +174,20 @@ def test_only_background_responses_are_cancelled(
         upstream.wait_request().resume()
         exchange.read_all()
     assert checked_stream(exchange, friend)["status"] == "completed"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_nothing_is_left_in_valkey_after_its_end_but_its_journal(
+    stream: bool, friend: Client, stranger: Client
+) -> None:
+    if stream:
+        response_id = friend.read_stream(input="Hello", background=True).events[0]["response"]["id"]
+    else:
+        response_id = ended(friend, begun(friend)["id"])["id"]
+    assert_unknown_to(stranger, response_id)
+
+    def kept() -> list[bytes]:
+        keys: Any = blocking_client().keys(f"*{response_id}*")
+        return list(keys)
+
+    wait_until(lambda: kept() == [names.journal(response_id).encode()], timeout=5, what="the journal alone")
