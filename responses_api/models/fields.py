@@ -45,11 +45,6 @@ class PlainJsonField(models.JSONField):
         """The stored value as plain Python; None where there is none."""
         return decode(value) if isinstance(value, str | bytes) else value
 
-    def deconstruct(self) -> Any:
-        """The field as migrations write it; that its column is `json`, one of them says in SQL."""
-        name, _, args, options = super().deconstruct()
-        return name, "django.db.models.JSONField", args, options
-
 
 class PublicIdField(_CharField):
     """An id such as `resp_…`: at most 64 ASCII characters, compared byte by byte.

@@ -191,7 +191,7 @@ _NUL = b"\\u0000"
 def refuse_uncarriable(body: Any) -> None:
     """Refuse what could be read but not stored or sent on: NUL, lone surrogates, bottomless nesting.
 
-    PostgreSQL's `jsonb` has no NUL. Serialising once is far cheaper than walking the body, so the walk only
+    PostgreSQL's text has no NUL. Serialising once is far cheaper than walking the body, so the walk only
     happens when something looks wrong. Raises ProtocolError.
     """
     probe = body
