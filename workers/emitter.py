@@ -268,7 +268,7 @@ class Emitter:
             part.logprobs.extend(logprobs)
         if added != NOTHING:
             self._frames.append(self._delta(part.delta_type, part.delta(added, logprobs)))
-            self._log.append((part.place[1], part.text.last_length, len(logprobs)))
+            self._log.append((part.index, part.text.last_length, len(logprobs)))
 
     def _open_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
         item = self._spoken
@@ -290,7 +290,7 @@ class Emitter:
         rest = part.text.flush()
         if rest != NOTHING:
             self._frames.append(self._delta(part.delta_type, part.delta(rest)))
-            self._log.append((part.place[1], part.text.last_length, 0))
+            self._log.append((part.index, part.text.last_length, 0))
         self._tell(part.kind.done(*part.place, str(part.text), **part.extra()))
         self._tell(part.kind.closed(*part.place, part.shape()))
 

@@ -83,12 +83,13 @@ def part_kinds(dialect: Dialect) -> dict[type, PartKind]:
 class SpokenPart:
     """A part that grows. Its delta event is laid out once, because it is made once a token."""
 
-    __slots__ = ("_head", "_tail", "delta_type", "key", "kind", "logprobs", "place", "text")
+    __slots__ = ("_head", "_tail", "delta_type", "index", "key", "kind", "logprobs", "place", "text")
 
     def __init__(self, kind: PartKind, key: Hashable, place: Place) -> None:
         self.kind = kind
         self.key = key
         self.place = place
+        self.index = place[1]
         self.text = GrowingText()
         self.logprobs: list[Json] = []
         event = kind.delta(*place, "")

@@ -6,7 +6,8 @@ number, as it was sent. The signs are those of `protocol.performer`.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from itertools import groupby
+from typing import Any, Final
 
 from responses_api.protocol import event_types as t
 from responses_api.protocol import events
@@ -18,6 +19,7 @@ from responses_api.protocol.sse import encode, numbered_frame
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LENGTHS: Final = {letter: length for length, letter in enumerate(_LETTERS, 1)}
+_BY_LENGTH: Final = dict(enumerate(_LETTERS, 1))
 _SIGNS: Final[dict[str, str]] = {
     t.CREATED: "^",
     t.QUEUED: "~",
@@ -62,8 +64,12 @@ def compose(
     """
     writer = _Writer(final, dialect)
     try:
-        for event in told:
-            writer.take(event)
+        for is_delta, run in groupby(told, _is_delta):
+            if is_delta:
+                writer.take_deltas(run)
+            else:
+                for event in run:
+                    writer.take_event(event)
     except LookupError:
         return None
     if not writer.performer.is_told:
@@ -102,25 +108,37 @@ class _Writer:
         self.signs: list[str] = []
         self.kept: list[Json] = []
 
-    def take(self, event: Json | Delta) -> None:
+    def take_deltas(self, run: Iterable[Any]) -> None:
+        """Write down the next events, which are deltas, of whatever items."""
+        turn, lengths = (self.performer.item, self.performer.logprobs), list[int]()
+        for item, length, logprobs in run:
+            if (item, logprobs) != turn:
+                self._write(lengths)
+                turn, lengths = (item, logprobs), []
+                self._turn(item, logprobs)
+            lengths.append(length)
+        self._write(lengths)
+
+    def take_event(self, event: Any) -> None:
         """Write down the next event."""
-        if isinstance(event, tuple):
-            self._delta(*event)
-        elif event["type"] in _DELTAS:
+        if event["type"] in _DELTAS:
             logprobs = len(event.get("logprobs") or ())
-            self._delta(event["output_index"], len(event["delta"]), logprobs)
+            self.take_deltas([(event["output_index"], len(event["delta"]), logprobs)])
         else:
             self._event({name: value for name, value in event.items() if name != "sequence_number"})
 
-    def _delta(self, item: int, length: int, logprobs: int) -> None:
-        performer = self.performer
-        if item != performer.item:
+    def _write(self, lengths: list[int]) -> None:
+        """Write deltas of what grows now. There may be thousands."""
+        if lengths:
+            self.performer.part.skip(sum(lengths), len(lengths) * self.performer.logprobs)
+            self.signs += [_BY_LENGTH.get(length) or f"({length})" for length in lengths]
+
+    def _turn(self, item: int, logprobs: int) -> None:
+        if item != self.performer.item:
             self._choose(item)
-        if logprobs != performer.logprobs:
-            performer.logprobs = logprobs
+        if logprobs != self.performer.logprobs:
+            self.performer.logprobs = logprobs
             self.signs.append(f"#{logprobs}#")
-        performer.part.skip(length, logprobs)
-        self.signs.append(_LETTERS[length - 1] if 0 < length <= len(_LETTERS) else f"({length})")
 
     def _event(self, event: Json) -> None:
         sign = _SIGNS.get(event["type"])
@@ -152,6 +170,10 @@ class _Writer:
     def _keep(self, sign: str, what: Json) -> None:
         self.signs.append(sign)
         self.kept.append(what)
+
+
+def _is_delta(event: Json | Delta) -> bool:
+    return type(event) is tuple
 
 
 def _events(final: Json, score: Json, dialect: Dialect) -> Iterator[Json]:

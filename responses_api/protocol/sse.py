@@ -34,7 +34,7 @@ def frame(event_type: str, data: bytes) -> bytes:
 
 def numbered_frame(event_type: str, body: bytes, number: int) -> bytes:
     """One whole event of a stream: `body`, a JSON object, with its `sequence_number` as its last field."""
-    return frame(event_type, b'%b,"sequence_number":%d}' % (body[:-1], number))
+    return b'event: %b\ndata: %b,"sequence_number":%d}\n\n' % (event_type.encode(), body[:-1], number)
 
 
 def frames_to_data(blob: bytes) -> Iterator[bytes]:
