@@ -15,17 +15,17 @@ _MOST_CHOICES: Final = 200
 
 
 class StatusFilter(admin.SimpleListFilter):
-    """By how a response ended: only those that have ended are stored."""
+    """By how a response ended, or that a background response has not."""
 
     title = "status"
     parameter_name = "status__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The ways to end."""
-        return [(status, name) for status, name in STATUSES if status not in ("queued", "in_progress")]
+        """All states."""
+        return list(STATUSES)
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The responses that ended so."""
+        """The responses in this state."""
         return queryset.filter(status=self.value()) if self.value() else queryset
 
 

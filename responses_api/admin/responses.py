@@ -17,8 +17,10 @@ from django.utils.html import format_html
 from responses_api.admin.filters import ModelFilter, StatusFilter, TenantFilter
 from responses_api.admin.reading import read
 from responses_api.models import Response
+from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError
 from responses_api.services import stored
+from responses_api.services.cancel import cancel
 from tenants.admin.base import OperatorAdmin, show_time
 
 _UNREAD: Final = ("request", "error", "incomplete_details", "score")
@@ -139,8 +141,10 @@ class ResponseAdmin(OperatorAdmin):
         return ids, {str(self.opts.verbose_name_plural): len(ids)}, set(), []
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Delete as the API does, in the scope of the row's tenant."""
+        """Delete as the API does, in the scope of the row's tenant; one that has not ended is cancelled before."""
         try:
+            if obj.status in UNFINISHED:
+                cancel(obj.tenant_id, obj.pk)
             stored.delete(obj.tenant_id, obj.pk)
         except ProtocolError as error:
             if error.status != 404:

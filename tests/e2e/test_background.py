@@ -128,3 +128,24 @@ def test_the_official_client_polls_resumes_and_cancels(
     assert first.type == "response.created"
     assert app.responses.cancel(first.response.id).status == "cancelled"
     assert [event.type for event in begun][-1] == "response.incomplete"
+
+
+def test_a_request_with_a_key_is_answered_by_the_next_web_process_when_its_own_was_killed(
+    service: Service,
+) -> None:
+    service.upstream.reply(body=BODY, pause_at=PAUSE)
+    asked = {"model": service.friend.model, "input": "Hello", "stream": True}
+    key = {"Idempotency-Key": "order-1234"}
+    cut = service.friend.open("POST", "/responses", asked, key)
+    cut.read_event("response.output_text.delta")
+    service.web.kill()
+    service.web.start()
+    service.wait_ready()
+    with service.friend.open("POST", "/responses", asked, key) as again:
+        again.read_event("response.output_text.delta")
+        service.upstream.wait_request().resume()
+        again.read_all()
+    assert output_text(checked_stream(again, service.friend)) == "first second third"
+    assert again.raw.startswith(cut.raw)
+    assert len(service.upstream.requests()) == 1
+    assert_unknown_to(service.stranger, again.events[0]["response"]["id"])

@@ -10,10 +10,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from responses_api.eventlog import claims
 from responses_api.models import Item, Response
+from responses_api.services.background import accept
 from tenants.models import Tenant
 from tenants.scoping import operator_scope
 from tests.integration.admin.stored import RESPONSES, answer, page_of, store
+from tests.integration.builders import job_of
 
 SCRIPT = "<script>alert('stored')</script>"
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAAC"
@@ -276,6 +279,26 @@ def test_a_response_is_deleted_with_its_items_and_no_other(
     assert_the_log_tells_only(gone)
 
 
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_one_that_has_not_ended_is_shown_and_cancelled_before_it_is_deleted(
+    status: str, operator: Client, friend: Tenant, stranger: Tenant
+) -> None:
+    job = job_of(friend, "What is asked", background=True)
+    accept(job)
+    kept = store(stranger)
+    with operator_scope():
+        Response.objects.filter(id=job.response_id).update(status=status)
+    listed = html(operator, f"{RESPONSES}?status__exact={status}")
+    assert job.response_id in listed
+    assert kept not in listed
+    path = page_of(job.response_id)
+    assert "What is asked" in html(operator, path)
+    operator.post(path.replace("/change/", "/delete/"), {"post": "yes"})
+    with operator_scope():
+        assert list(Response.objects.values_list("id", flat=True)) == [kept]
+    assert claims.claim([job.response_id], "test:late") == []
+
+
 def test_selected_responses_of_several_tenants_are_deleted(
     operator: Client, friend: Tenant, stranger: Tenant
 ) -> None:
@@ -304,4 +327,4 @@ def assert_the_log_tells_only(response_id: str) -> None:
 def test_the_statuses_to_choose_from_are_those_of_stored_responses(operator: Client, friend: Tenant) -> None:
     page = html(operator, RESPONSES)
     offered = set(re.findall(r"status__exact=(\w+)", page))
-    assert offered == {"completed", "incomplete", "failed", "cancelled"}
+    assert offered == {"queued", "in_progress", "completed", "incomplete", "failed", "cancelled"}
