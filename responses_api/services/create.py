@@ -83,10 +83,12 @@ async def prepare(
     request_id: str,
     remembered: list[Json] | None = None,
     purpose: Purpose = "respond",
+    reserved_id: str | None = None,
 ) -> Prepared:
     """Check everything that can be checked beforehand, and make the job.
 
-    `remembered` is the history where the caller holds it. Raises `ProtocolError`; nothing is stored or queued.
+    `remembered` is the history where the caller holds it; `reserved_id` the response's id where the request may be sent
+    again. Raises `ProtocolError`; nothing is stored or queued.
     """
     _refuse_unserved(request)
     model = await find_model(request.model)
@@ -100,7 +102,7 @@ async def prepare(
     def make() -> Prepared:
         context.check()
         job = Job(
-            response_id=new_id(RESPONSE),
+            response_id=reserved_id or new_id(RESPONSE),
             tenant_id=str(principal.tenant_id),
             key_id=str(principal.key_id),
             request_id=request_id,
@@ -110,10 +112,11 @@ async def prepare(
             input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in context.given],
             backend=model.backend.to_plain(),
             upstream_model=model.upstream_model,
-            inbox=None if request.background else inbox.name,
+            inbox=None if request.background or reserved_id else inbox.name,
             dialect=dialect,
             context_window=model.context_window,
             purpose=purpose,
+            is_keyed=reserved_id is not None,
         )
         return Prepared(job, job.to_bytes(), inbox)
 
@@ -128,10 +131,11 @@ def start(prepared: Prepared) -> Started:
     return Started(job.response_id, Listener(follower, job.dialect, _recovery(job)))
 
 
-async def start_keyed(job: Job) -> Started:
+async def start_keyed(prepared: Prepared) -> Started:
     """As `start`, of a job that may be asked for again: it goes on whoever leaves. Raises `ProtocolError` 503."""
+    job = prepared.job
     follower = await follow_journal(job.response_id)
-    _hand_over(job, job.to_bytes(), follower)
+    _hand_over(job, prepared.envelope, follower)
     return Started(job.response_id, Listener(follower, job.dialect, _recovery(job), is_resumable=True))
 
 

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -54,6 +54,15 @@ _HELD: Final = """
 SELECT response_id, digest, is_gone, extract(epoch FROM now() - created_at)
   FROM responses_api_idempotentrequest WHERE tenant_id = %(tenant)s AND key = %(key)s
 """
+# In batches: however many there are, no statement takes longer than one may.
+_PURGE_AT_ONCE: Final = 5_000
+_PURGE: Final = """
+DELETE FROM responses_api_idempotentrequest WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM responses_api_idempotentrequest
+     WHERE created_at < now() - make_interval(secs => %(seconds)s) ORDER BY created_at LIMIT %(most)s
+     FOR UPDATE SKIP LOCKED
+))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,7 @@ async def create_once(
     Raises `ProtocolError`: 409 `idempotency_key_reused` where the body is another one, 409
     `idempotency_key_answer_gone` where the answer was not stored or was deleted.
     """
-    digest, mine = _digest(request), new_id(RESPONSE)
+    digest, mine = await asyncio.to_thread(_digest, request), new_id(RESPONSE)
     while True:
         held = await in_database(_reserve, principal.tenant_id, key, digest, mine)
         if held.digest != digest:
@@ -100,12 +109,13 @@ async def create_once(
 
 def purge() -> int:
     """Delete the keys that have expired; returns how many."""
-    with operator_scope(), connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM responses_api_idempotentrequest WHERE created_at < now() - make_interval(secs => %s)",
-            [settings.IDEMPOTENCY_SECONDS],
-        )
-        return int(cursor.rowcount)
+    purged, batch = 0, _PURGE_AT_ONCE
+    while batch == _PURGE_AT_ONCE:
+        with operator_scope(), connection.cursor() as cursor:
+            cursor.execute(_PURGE, {"seconds": settings.IDEMPOTENCY_SECONDS, "most": _PURGE_AT_ONCE})
+            batch = cursor.rowcount
+        purged += batch
+    return purged
 
 
 def _digest(request: CreateRequest) -> bytes:
@@ -135,11 +145,12 @@ async def _start(
     """Generate the response that the key is reserved for; what is refused gives the key back."""
     release = partial(in_database, _release, principal.tenant_id, mine)
     try:
-        prepared = await prepare(principal=principal, request=request, dialect=dialect, request_id=request_id)
-        job = replace(prepared.job, response_id=mine, inbox=None, is_keyed=True)
+        prepared = await prepare(
+            principal=principal, request=request, dialect=dialect, request_id=request_id, reserved_id=mine
+        )
         if request.background:
-            return await start_background(job)
-        started = await start_keyed(job)
+            return await start_background(prepared.job)
+        started = await start_keyed(prepared)
     except BaseException:
         await asyncio.shield(release())
         raise

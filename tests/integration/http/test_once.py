@@ -11,6 +11,7 @@ from django.test import override_settings
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from responses_api.models import IdempotentRequest
+from responses_api.services import once
 from responses_api.services.once import purge
 from tenants.models import Tenant
 from tenants.scoping import operator_scope, tenant_scope
@@ -264,6 +265,19 @@ def test_a_key_expires(friend: Client, friend_tenant: Tenant, upstream: Scripted
     age("2 days")
     assert purge() == 1
     assert held(friend_tenant) == 0
+
+
+def test_keys_are_purged_in_batches_until_none_is_left(
+    friend: Client, friend_tenant: Tenant, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        answered(friend, f"{key}-{number}")
+    age("2 days")
+    kept = answered(friend, key).json()
+    monkeypatch.setattr(once, "_PURGE_AT_ONCE", 2)
+    assert purge() == 3
+    assert held(friend_tenant) == 1
+    assert answered(friend, key).json() == kept
 
 
 def test_what_is_kept_in_valkey_of_what_is_not_stored_expires(
