@@ -35,11 +35,15 @@ from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
 
+_DIVERGED: Final = server_error(
+    "The worker that generated this response was lost, and another one could not go on with what it had told.",
+    code="worker_lost",
+)
 _NOT_STORED: Final = server_error("The response could not be stored.", code="storage_failed")
 
 
 class HandedBack(Exception):
-    """A background response that this worker cannot end; `error` is what it is to end with, if that is known."""
+    """A background response that this worker cannot end; `error` is what it is to end with, None that it may go on."""
 
     def __init__(self, error: ProtocolError | None = None) -> None:
         super().__init__()
@@ -125,7 +129,7 @@ class Generation:
         except ProtocolError as error:
             emitter.fail(error)
         except Diverged:
-            raise HandedBack from None
+            raise HandedBack(_DIVERGED) from None
         except TimeoutError:
             emitter.fail(TOO_LONG)
         except asyncio.CancelledError:
@@ -197,9 +201,9 @@ class Generation:
         try:
             last = self._retelling.rest(self._emitter.drain())
         except Diverged:
-            raise HandedBack(self._emitter.error) from None
+            raise HandedBack(self._emitter.error or _DIVERGED) from None
         if self._retelling.is_behind:
-            raise HandedBack(self._emitter.error)
+            raise HandedBack(self._emitter.error or _DIVERGED)
         return last
 
     async def _store(self) -> None:

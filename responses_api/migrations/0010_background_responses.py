@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
             model_name="response",
             name="attempt",
             field=models.PositiveSmallIntegerField(
-                db_default=0, default=0, editable=False, help_text="How many workers were lost with it."
+                db_default=0, default=0, editable=False, help_text="How many workers had it before."
             ),
         ),
         migrations.AddField(

@@ -68,7 +68,7 @@ class Response(models.Model):
     created_at = models.BigIntegerField(help_text="Unix time in seconds.")
     completed_at = models.BigIntegerField(null=True, blank=True, help_text="Unix time in seconds.")
     attempt = models.PositiveSmallIntegerField(
-        default=0, db_default=0, editable=False, help_text="How many workers were lost with it."
+        default=0, db_default=0, editable=False, help_text="How many workers had it before."
     )
     is_followed = models.BooleanField(
         default=False,

@@ -54,7 +54,8 @@ class Job:
     `request` is `CreateRequest.to_plain()`; `history` the conversation so far; `input_items` the new input
     as it is stored (canonical items with id and status); `backend` is `BackendSpec.to_plain()`; `created_at`
     is in unix seconds; `inbox` the web process that follows live, if one does; `context_window` the most tokens that
-    the model takes, input and output together, where that is known; `attempt` how many workers were lost with it.
+    the model takes, input and output together, where that is known; `attempt` how many workers had it before,
+    `losses` how many of those were lost with it.
     What is `is_keyed` may be asked for again: it goes on without its client, and all that it tells is journaled.
     """
 
@@ -73,6 +74,7 @@ class Job:
     context_window: int | None = None
     purpose: Purpose = "respond"
     attempt: int = 0
+    losses: int = 0
     is_keyed: bool = False
 
     @property

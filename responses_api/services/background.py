@@ -29,7 +29,8 @@ from tenants.scoping import tenant_scope
 
 log = structlog.get_logger(__name__)
 
-MOST_ATTEMPTS: Final = 2
+_MOST_LOSSES: Final = 1
+_MOST_ATTEMPTS: Final = 10
 
 
 def prelude(job: Job) -> Message:
@@ -106,10 +107,12 @@ def _begin(job: Job) -> bool:
         return bool(waiting.update(status="in_progress"))
 
 
-def begin_again(lost: Lost, job: Job) -> bool:
-    """Give a response whose worker was lost to another one. False where it may not be, or has ended."""
-    again = replace(job, attempt=job.attempt + 1)
-    if again.attempt >= MOST_ATTEMPTS:
+def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
+    """Give a response to another worker: its own was lost, or stopped in order and handed it on. False where it may not
+    be given on any more, or has ended.
+    """
+    again = replace(job, attempt=job.attempt + 1, losses=job.losses + is_loss)
+    if again.losses > _MOST_LOSSES or again.attempt >= _MOST_ATTEMPTS:
         return False
     with tenant_scope(uuid.UUID(job.tenant_id)):
         # Also one that was counted before, by a reaper that was lost itself.

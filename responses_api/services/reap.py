@@ -22,6 +22,7 @@ from responses_api.services.stored import stored_end
 log = structlog.get_logger(__name__)
 
 LOST: Final = server_error("The worker that generated this response was lost.", code="worker_lost")
+_HANDED_ON: Final = server_error("No worker could end this response.", code="worker_lost")
 _DERAILED: Final = server_error("The server failed to end the response.", code="generation_failed")
 
 
@@ -34,10 +35,10 @@ def reap() -> int:
 
 
 def give_back(response_id: str, envelope: bytes, worker: str, error: ProtocolError | None) -> None:
-    """See to a background response that its worker cannot end: it ends with `error`; without one another worker gets
-    it, once. Where not even that can be done now, it is found again by its row.
+    """See to a background response that its worker cannot end: it ends with `error`; without one it is handed on to
+    another worker. Where not even that can be done now, it is found again by its row.
     """
-    if not _try_to_end(Lost(response_id, worker, envelope), error or LOST):
+    if not _try_to_end(Lost(response_id, worker, envelope), error or _HANDED_ON):
         put_down(response_id, worker)
 
 
@@ -63,7 +64,7 @@ def _end(lost: Lost, error: ProtocolError) -> None:
     job = Job.from_bytes(lost.job)
     if job.is_background and bus.is_cancelled(job.response_id):
         end_here(job, None, worker=lost.worker)
-    elif job.is_background and error is LOST and begin_again(lost, job):
+    elif job.is_background and error in (LOST, _HANDED_ON) and begin_again(lost, job, is_loss=error is LOST):
         log.warning("a response was given to another worker", response_id=job.response_id, worker=lost.worker)
     else:
         _end_failed(lost, job, error)

@@ -25,7 +25,7 @@ from responses_api.services.background import prelude, take_up
 from responses_api.services.cancel import cancel
 from responses_api.services.finish import Outcome, finish, open_row
 from responses_api.services.identity import new_id, now
-from responses_api.services.reap import reap
+from responses_api.services.reap import give_back, reap
 from responses_api.services.rescue import rescue
 from responses_api.services.running import running_snapshot
 from responses_api.services.stored import retrieve
@@ -237,6 +237,27 @@ def lose_unheard(worker: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(background, "announce", lambda response_id: None)
         lose(worker)
+
+
+def test_workers_that_are_stopped_in_order_hand_it_on_as_often_as_it_takes(
+    job: Job, friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=chat_stream("Hello", " there"))
+    with follow(friend, job) as exchange:
+        worker, _ = begin(job)
+        exchange.read_event("response.output_text.delta")
+        for attempt in range(3):
+            envelope = VALKEY.get(names.job(job.response_id))
+            if attempt < 2:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(background, "announce", lambda response_id: None)
+                    give_back(job.response_id, envelope, worker, None)
+                worker, _ = begin(replace(job, attempt=attempt + 1), None)
+            else:
+                give_back(job.response_id, envelope, worker, None)
+        exchange.read_all()
+    assert output_text(checked_stream(exchange, friend)) == "Hello there"
+    assert row_of(job).attempt == 3
 
 
 def test_one_that_was_cancelled_while_its_worker_was_lost_is_cancelled(

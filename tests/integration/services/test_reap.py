@@ -5,6 +5,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -246,6 +247,22 @@ def test_a_stream_that_is_not_the_stored_one_does_not_leave_its_client_waiting(
     events = stream_of(received(inbox, job))
     assert events[-2]["error"]["code"] == "worker_lost"
     assert retrieve(friend_tenant.id, job.response_id) == other.response
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_who_asks_again_with_a_key_hears_of_the_lost_worker(
+    stream: bool, friend_tenant: Tenant, stranger_tenant: Tenant
+) -> None:
+    job = replace(job_of(friend_tenant, stream=stream, store=False), is_keyed=True)
+    lose(job)
+    assert reap() == 1
+    last = journal.read(job.response_id)[-1]
+    if stream:
+        assert stream_of(journal.read(job.response_id))[-2]["error"]["code"] == "worker_lost"
+    else:
+        assert (last.kind, decode(last.body)["code"]) == (Kind.REJECT, "worker_lost")
+    assert keys_of(job) == [names.journal(job.response_id)]
+    assert 0 < VALKEY.ttl(names.journal(job.response_id)) <= settings.JOURNAL_SECONDS
 
 
 def test_of_two_racing_reapers_one_tells_the_end(inbox: str, friend_tenant: Tenant) -> None:
