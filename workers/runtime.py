@@ -21,6 +21,7 @@ from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.publish import Publisher
 from responses_api.protocol.job import Job
 from responses_api.services.background import take_up
+from responses_api.services.database import lent
 from responses_api.services.reap import end_derailed, give_back
 from workers.backends.client import UpstreamClient
 from workers.backends.counting import load as load_vocabulary
@@ -77,7 +78,8 @@ class Runtime:
         """Claim these background jobs, take up those that are still wanted, and run them to their ends."""
         self.wait_until_started()
         worker = self._lease.worker
-        claimed = [(*job, take_up(*job, worker)) for job in claims.claim(response_ids, worker)]
+        # This thread waits as long as they run: with a connection each, so many would use up the process's.
+        claimed = [(*job, lent(take_up, *job, worker)) for job in claims.claim(response_ids, worker)]
         wanted = [(response_id, job, told) for response_id, job, told in claimed if told is not None]
         if wanted:
             self._await(self._generate_all(wanted, worker))
@@ -137,12 +139,12 @@ class Runtime:
         except HandedBack as back:
             # What it told so far must be in the journal before anybody goes on from there.
             await self._publisher.flushed()
-            await self._loop.run_in_executor(None, give_back, response_id, envelope, worker, back.error)
+            await self._loop.run_in_executor(None, lent, give_back, response_id, envelope, worker, back.error)
         except Exception:
             log.exception("a response left its way", response_id=response_id)
             # What it told so far must be in the journal before its end is made from there.
             await self._publisher.flushed()
-            await self._loop.run_in_executor(None, end_derailed, response_id, envelope, worker)
+            await self._loop.run_in_executor(None, lent, end_derailed, response_id, envelope, worker)
 
     async def _run(self, job: Job, told: Told, worker: str) -> None:
         generation = self._begin(job, told, worker)

@@ -1,6 +1,7 @@
 """What becomes of a background response when its worker, its message or its job is lost: told once, by one attempt."""
 
 import asyncio
+import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import override_settings
 
 from responses_api.conformance.stream import assert_stream
@@ -39,6 +41,7 @@ from tests.support.oracle import event_faults
 from tests.support.upstream import ScriptedUpstream
 from workers.backends.parts import Part, TextDelta
 from workers.emitter import Emitter
+from workers.runtime import process_runtime
 
 VALKEY: Any = blocking_client()
 HELLO = (TextDelta("t", "Hel"), TextDelta("t", "lo"))
@@ -434,3 +437,34 @@ def test_a_message_that_came_twice_is_run_once(
     rescued()
     assert output_text(ended(friend_tenant, job)) == "You said: Hello"
     assert len(upstream.requests()) == 1
+
+
+# ---------------------------------------------------------------- what it costs while it runs, and after
+
+
+def connections_in_use() -> int:
+    """How many of the process's connections to PostgreSQL somebody holds."""
+    pool: Any = connection.pool
+    return int(pool.get_stats()["pool_size"] - pool.get_stats()["pool_available"])
+
+
+def test_a_worker_holds_no_connection_for_what_it_runs(job: Job, upstream: ScriptedUpstream) -> None:
+    before = connections_in_use()
+    reply = chat_stream("Hel", "lo")
+    upstream.reply(body=reply, pause_at=reply.index(b"lo"))
+    running = threading.Thread(target=process_runtime().run_in_background, args=([job.response_id],))
+    running.start()
+    request = upstream.wait_request()
+    wait_until(lambda: connections_in_use() <= before, timeout=5, what="the connection to be given back")
+    request.resume()
+    running.join(10)
+    assert not running.is_alive()
+
+
+def test_nothing_but_its_journal_is_kept_in_valkey_of_what_has_ended(
+    friend: Client, upstream: ScriptedUpstream
+) -> None:
+    exchange = friend.stream(input="Hello", background=True)
+    exchange.read_all()
+    response_id = checked_stream(exchange, friend)["id"]
+    assert VALKEY.keys(f"*{response_id}*") == [names.journal(response_id).encode()]
