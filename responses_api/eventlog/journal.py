@@ -3,11 +3,16 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import structlog
+from redis.exceptions import RedisError
+
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from responses_api.eventlog.message import Message
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import decode, frames_to_data
+
+log = structlog.get_logger(__name__)
 
 
 def read(response_id: str) -> list[Message]:
@@ -19,6 +24,14 @@ def read(response_id: str) -> list[Message]:
 def read_events(response_id: str) -> list[Json]:
     """All events that were told of the response, oldest first."""
     return [decode(data) for message in read(response_id) for data in frames_to_data(message.body)]
+
+
+def drop(response_id: str) -> None:
+    """Nothing of a response that was deleted is told any more. Where Valkey is away its journal expires by itself."""
+    try:
+        blocking_client().delete(names.journal(response_id))
+    except (RedisError, OSError) as error:
+        log.warning("a journal could not be deleted; it expires by itself", error=type(error).__name__)
 
 
 def messages(entries: Iterable[tuple[Any, dict[bytes, bytes]]]) -> Iterator[Message]:

@@ -97,6 +97,8 @@ async def create_once(
         held = await in_database(_reserve, principal.tenant_id, key, digest, mine)
         if held.digest != digest:
             raise _reused()
+        if held.is_gone:
+            raise _gone()
         if held.response_id != mine:
             ear = await _attach(principal.tenant_id, held.response_id, request, dialect)
             if ear is not None:
@@ -229,8 +231,6 @@ async def _takes_over(tenant_id: uuid.UUID, held: _Held, request: CreateRequest,
 
     Raises `ProtocolError` 409 where the answer was told once and is gone.
     """
-    if held.is_gone:
-        raise _gone()
     if held.age < settings.QUEUE_SECONDS + settings.DATABASE_WAIT_SECONDS:
         return False
     if not request.store:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 from django.db import transaction
 from django.db.models import QuerySet
 
-from responses_api.eventlog import bus
+from responses_api.eventlog import bus, journal
 from responses_api.eventlog.message import Kind, Message
 from responses_api.models import IdempotentRequest, Item, Response
 from responses_api.models.fields import is_id
@@ -107,6 +107,7 @@ def _delete(response_id: str) -> Json | None:
         recent_contexts.forget((str(tenant_id), root_id))
         # Not before it is gone: a copy that is made meanwhile would stay.
         transaction.on_commit(partial(bus.announce_deletion, str(tenant_id), root_id))
+        transaction.on_commit(partial(journal.drop, response_id))
     deleted, _ = row.delete()
     if deleted:
         IdempotentRequest.objects.filter(response_id=response_id).update(is_gone=True)

@@ -232,15 +232,27 @@ def test_an_answer_that_was_not_stored_is_never_made_again(
     assert len(upstream.requests()) == 1
 
 
-def test_a_response_that_was_deleted_is_never_made_again(
-    friend: Client, upstream: ScriptedUpstream, key: str
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_response_that_was_deleted_is_neither_told_nor_made_again(
+    stream: bool, friend: Client, upstream: ScriptedUpstream, key: str
 ) -> None:
-    first = answered(friend, key).json()
+    first = streamed(friend, key).events[0]["response"] if stream else answered(friend, key).json()
+    assert VALKEY.exists(names.journal(first["id"]))
     assert friend.delete(f"/responses/{first['id']}").status == 200
-    forget_journals()
-    gone = answered(friend, key)
+    assert not VALKEY.keys(f"*{first['id']}*")
+    gone = answered(friend, key, **({"stream": True} if stream else {}))
     assert (gone.status, gone.error["code"]) == (409, "idempotency_key_answer_gone")
     assert len(upstream.requests()) == 1
+
+
+def test_a_journal_that_outlives_its_response_is_not_told(
+    friend: Client, upstream: ScriptedUpstream, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = answered(friend, key).json()
+    monkeypatch.setattr("responses_api.eventlog.journal.drop", lambda response_id: None)
+    assert friend.delete(f"/responses/{first['id']}").status == 200
+    assert VALKEY.exists(names.journal(first["id"]))
+    assert answered(friend, key).error["code"] == "idempotency_key_answer_gone"
 
 
 def test_a_key_whose_process_died_before_it_asked_is_taken_over(
