@@ -69,8 +69,9 @@ class Tail:
 
     async def follow(self, response_id: str, runs: Callable[[], Awaitable[bool]] | None = None) -> Reader:
         """Follow the journal of a response from its first message on. Raises RedisError or OSError."""
-        # Before anything is read: whoever drops a journal that nobody has seen must know of it.
-        await self.client.set(names.seen(response_id), b"1", ex=background_seconds())
+        if runs is not None:
+            # Before anything is read: whoever drops a journal that nobody has seen must know of it.
+            await self.client.set(names.seen(response_id), b"1", ex=background_seconds())
         reader = Reader(self, response_id, runs)
         self._readers.setdefault(response_id, set()).add(reader)
         try:
