@@ -444,8 +444,9 @@ def test_a_message_that_came_twice_is_run_once(
 
 def connections_in_use() -> int:
     """How many of the process's connections to PostgreSQL somebody holds."""
-    pool: Any = connection.pool
-    return int(pool.get_stats()["pool_size"] - pool.get_stats()["pool_available"])
+    database: Any = connection
+    stats = database.pool.get_stats()
+    return int(stats["pool_size"] - stats["pool_available"])
 
 
 def test_a_worker_holds_no_connection_for_what_it_runs(job: Job, upstream: ScriptedUpstream) -> None:
