@@ -116,9 +116,7 @@ class Dispatcher:
         try:
             is_background = queue_name == BACKGROUND_QUEUE
             if not is_background:
-                self._offer(
-                    [(job.response_id, job.envelope) for job in batch if job.envelope is not None],
-                )
+                self._offer([(job.response_id, job.envelope) for job in batch if job.envelope is not None])
             current_app.send_task(
                 GENERATE_BACKGROUND if is_background else GENERATE,
                 args=([handover.response_id for handover in batch],),
@@ -128,9 +126,7 @@ class Dispatcher:
                 retry=True,
                 retry_policy={"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2},
             )
-        except (
-            Exception
-        ) as error:  # whatever stopped the broker client: each caller is told, none is left waiting
+        except Exception as error:  # whatever stopped the client: each caller is told, none is left waiting
             log.error("jobs could not be handed to the broker", error=type(error).__name__, jobs=len(batch))
             for handover in batch:
                 handover.on_failure()

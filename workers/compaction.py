@@ -17,6 +17,7 @@ from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.ids import COMPACTION as COMPACTION_ID
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import usage as usage_of
 from responses_api.services.identity import new_id
@@ -40,7 +41,6 @@ _TASK: Final = (
 _CALLERS: Final = (
     "\n\nThe assistant works under these instructions, which it will have beside your summary:\n\n"
 )
-_MANY_ITEMS: Final = 500
 _CUT_OFF: Final = "\n\n(The summary breaks off here.)"
 
 _CHARACTERS_PER_TOKEN: Final = 3
@@ -102,7 +102,7 @@ class _Compacting:
     async def run(self) -> AsyncGenerator[list[Part], None]:
         """See `compact`."""
         context, length = self._job.context, 0
-        entries = await off_loop_if(len(context) > _MANY_ITEMS, transcript, context)
+        entries = await off_loop_if(len(context) > MANY_ITEMS, transcript, context)
         while True:
             summaries: list[str] = []
             async with aclosing(self._tell_shorter(entries, summaries)) as told:

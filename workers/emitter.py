@@ -23,11 +23,9 @@ from workers.backends.parts import (
     CallDelta,
     Compacted,
     Part,
-    ReasoningDelta,
-    RefusalDelta,
+    SpokenDelta,
     StateReport,
     Stop,
-    SummaryDelta,
     TextDelta,
     UsageReport,
 )
@@ -44,8 +42,6 @@ from workers.items import (
     state_at_the_end,
     state_when_broken_off,
 )
-
-_SpokenDelta = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta
 
 _CUT_SHORT = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _MAX_CALL_ID = 64
@@ -255,7 +251,7 @@ class Emitter:
 
     # ------------------------------------------------------------------ messages and reasoning
 
-    def _feed_spoken(self, delta: _SpokenDelta) -> None:
+    def _feed_spoken(self, delta: SpokenDelta) -> None:
         if not delta.text:
             return
         kind = self._kinds[type(delta)]

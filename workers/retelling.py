@@ -12,15 +12,22 @@ from typing import Any, Final
 from responses_api.protocol import event_types as t
 from responses_api.protocol.ids import IdFactory
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import decode
+from responses_api.protocol.sse import decode, frames_of, frames_to_data
 from responses_api.protocol.wording import REPLACEMENT
-from workers.backends.parts import CallDelta, Part, ReasoningDelta, RefusalDelta, SummaryDelta, TextDelta
+from workers.backends.parts import (
+    CallDelta,
+    Part,
+    ReasoningDelta,
+    RefusalDelta,
+    SpokenDelta,
+    SummaryDelta,
+    TextDelta,
+)
 
 Told = Sequence[bytes]
 """The data of the events that were told of a response, in order."""
 
-_SpokenDelta = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta
-_SPOKEN: Final[dict[str, type[_SpokenDelta]]] = {
+_SPOKEN: Final[dict[str, type[SpokenDelta]]] = {
     t.OUTPUT_TEXT_DELTA: TextDelta,
     t.REFUSAL_DELTA: RefusalDelta,
     t.REASONING_DELTA: ReasoningDelta,
@@ -28,7 +35,6 @@ _SPOKEN: Final[dict[str, type[_SpokenDelta]]] = {
     t.REASONING_SUMMARY_TEXT_DELTA: SummaryDelta,
 }
 _OPENING: Final = frozenset({t.CREATED, t.QUEUED, t.IN_PROGRESS})
-_FRAME_END: Final = b"\n\n"
 
 
 class Diverged(Exception):
@@ -95,15 +101,14 @@ class Retelling:
         """Those of the frames, the next ones of this attempt, that were not told. Raises `Diverged`."""
         if not self.is_behind:
             return frames
-        blocks = frames.split(_FRAME_END)[:-1]
-        again = blocks[: len(self._told) - self._at]
-        for block in again:
-            _, _, data = block.partition(b"\ndata: ")
+        made = frames_of(frames)
+        again = made[: len(self._told) - self._at]
+        for data in frames_to_data(b"".join(again)):
             # How a response begins follows from its request, in the words of whichever version says it.
             if self._at >= self._openings and data != self._told[self._at]:
                 raise Diverged
             self._at += 1
-        return b"".join(block + _FRAME_END for block in blocks[len(again) :])
+        return b"".join(made[len(again) :])
 
     def refit(self, parts: Sequence[Part]) -> Sequence[Part]:
         """The parts, cut as they were told, as far as they were told. Raises `Diverged`."""

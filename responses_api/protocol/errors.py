@@ -165,6 +165,11 @@ def server_error(
     )
 
 
+def overloaded(message: str, retry_after: float | None = 1) -> ProtocolError:
+    """503: what the request needs has no capacity, or does not answer; `retry_after` is in seconds."""
+    return server_error(message, code="overloaded", status=503, retry_after=retry_after)
+
+
 def model_error(
     message: str, code: str = "upstream_error", status: int = 500, retry_after: float | None = None
 ) -> ProtocolError:

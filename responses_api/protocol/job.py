@@ -4,7 +4,7 @@ Plain data only: the worker needs no database to generate, and no code is shared
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import orjson
 
@@ -15,6 +15,9 @@ _T = TypeVar("_T")
 
 Purpose = Literal["respond", "count_tokens", "compact"]
 """What a job asks of its worker: a response, how many tokens its input has, or its conversation compacted."""
+
+STATE: Final = "state"
+"""Where an adapter finds, in a reasoning item, the list of what its backend wants back. Only there while a job runs."""
 
 
 @dataclass(frozen=True, slots=True)

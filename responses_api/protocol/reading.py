@@ -8,6 +8,9 @@ from responses_api.protocol.sse import decode
 LARGE_BYTES: Final = 1 << 18
 """Text of this size is parsed in a millisecond or two; what is larger is parsed beside the event loop."""
 
+MANY_ITEMS: Final = 500
+"""So many are mapped in a few milliseconds; a context of more items is mapped beside the event loop."""
+
 _MOST_VALUES: Final = 1_000_000
 
 

@@ -14,6 +14,7 @@ KEEP_ALIVE = b": keep-alive\n\n"
 
 _BOM = "\ufeff"
 _DATA = b"\ndata: "
+_FRAME_END = b"\n\n"
 _DONE_DATA = b"[DONE]"
 
 
@@ -37,12 +38,17 @@ def numbered_frame(event_type: str, body: bytes, number: int) -> bytes:
     return b'event: %b\ndata: %b,"sequence_number":%d}\n\n' % (event_type.encode(), body[:-1], number)
 
 
+def frames_of(blob: bytes) -> list[bytes]:
+    """The frames of a run of them, made by `frame`, each whole."""
+    return [block + _FRAME_END for block in blob.split(_FRAME_END)[:-1]]
+
+
 def frames_to_data(blob: bytes) -> Iterator[bytes]:
     """The data of each event in a run of frames made by `frame`, without comments and `[DONE]`.
 
     Only for our own frames: it relies on their exact form to be fast.
     """
-    for block in blob.split(b"\n\n"):
+    for block in blob.split(_FRAME_END):
         _, found, data = block.partition(_DATA)
         if not found and block.startswith(_DATA[1:]):
             data = block[len(_DATA) - 1 :]

@@ -10,7 +10,7 @@ from responses_api.eventlog import bus, claims
 from responses_api.models import Response
 from responses_api.models.fields import is_id
 from responses_api.models.response import UNFINISHED
-from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
+from responses_api.protocol.errors import ProtocolError, invalid_request, overloaded
 from responses_api.protocol.plain import Json
 from responses_api.services.background import end_here, job_of_row, told_before
 from responses_api.services.running import find_running
@@ -22,9 +22,7 @@ log = structlog.get_logger(__name__)
 _WORKER_SECONDS: Final = 5.0
 """How long a worker may take to end what it runs; what takes longer is ended here."""
 
-_VALKEY_AWAY: Final = server_error(
-    "The service cannot cancel at the moment; try again.", code="overloaded", status=503, retry_after=1
-)
+_VALKEY_AWAY: Final = overloaded("The service cannot cancel at the moment; try again.")
 
 
 def cancel(tenant_id: uuid.UUID, response_id: str) -> Json:

@@ -12,11 +12,12 @@ from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import claims
 from responses_api.eventlog.follow import Follower, Inbox, process_inbox
 from responses_api.eventlog.message import Message
-from responses_api.protocol.errors import invalid_request, server_error
+from responses_api.protocol.errors import invalid_request, overloaded
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE, item_prefix
 from responses_api.protocol.job import Job, Purpose
 from responses_api.protocol.plain import Json
+from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
 from responses_api.services.background import accept
@@ -34,10 +35,7 @@ from tenants.keys import Principal
 
 log = structlog.get_logger(__name__)
 
-_MANY_ITEMS: Final = 500
-_NOT_HANDED_OVER: Final = server_error(
-    "The service cannot take requests at the moment; try again.", code="overloaded", status=503, retry_after=1
-)
+_NOT_HANDED_OVER: Final = overloaded("The service cannot take requests at the moment; try again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,7 @@ async def prepare(
         )
         return Prepared(job, job.to_bytes(), inbox)
 
-    return await off_loop_if(context.size > _MANY_ITEMS, make)
+    return await off_loop_if(context.size > MANY_ITEMS, make)
 
 
 def start(prepared: Prepared) -> Started:

@@ -16,7 +16,7 @@ import structlog
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import ProtocolError, overloaded
 
 log = structlog.get_logger(__name__)
 
@@ -52,9 +52,7 @@ def lent(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def unanswered(error: Exception) -> ProtocolError:
     """What a client reads of one of `UNANSWERED`; the log has the rest."""
     log.error("the database did not answer", error=str(error), cause=type(error.__cause__).__name__)
-    return server_error(
-        "The database does not answer at the moment; try again.", code="overloaded", status=503, retry_after=1
-    )
+    return overloaded("The database does not answer at the moment; try again.")
 
 
 def _run(function: Callable[[], T], asked_at: float) -> T:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import ProtocolError, overloaded, server_error
 
-STOPPED: Final = server_error("The server is being stopped; ask again.", code="overloaded", status=503)
+STOPPED: Final = overloaded("The server is being stopped; ask again.", retry_after=None)
 """This process ends, and what it was asked with it."""
 
 

@@ -17,9 +17,10 @@ from responses_api.eventlog.tail import Reader, process_tail
 from responses_api.models import Response
 from responses_api.models.fields import is_id
 from responses_api.models.response import UNFINISHED
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import ProtocolError, overloaded
 from responses_api.protocol.job import Job
 from responses_api.protocol.obfuscation import with_padding
+from responses_api.protocol.sse import frames_of
 from responses_api.services.background import job_of_row
 from responses_api.services.database import in_database
 from responses_api.services.listening import Ear, Listener, Said
@@ -29,10 +30,7 @@ from tenants.scoping import tenant_scope
 
 log = structlog.get_logger(__name__)
 
-_AWAY: Final = server_error(
-    "The event log does not answer at the moment; try again.", code="overloaded", status=503, retry_after=1
-)
-_FRAME_END: Final = b"\n\n"
+_AWAY: Final = overloaded("The event log does not answer at the moment; try again.")
 _LOOK_SECONDS: Final = 0.2
 
 
@@ -67,8 +65,7 @@ def after(number: int, message: Message) -> Message:
     """The message without its events up to `number`."""
     if message.first > number or message.kind not in (Kind.EVENTS, Kind.END):
         return message
-    frames = message.body.split(_FRAME_END)[:-1][number + 1 - message.first :]
-    body = b"".join(frame + _FRAME_END for frame in frames)
+    body = b"".join(frames_of(message.body)[number + 1 - message.first :])
     return Message(message.kind, min(number + 1, message.next), message.next, body)
 
 
@@ -193,6 +190,5 @@ def _padded(response_id: str, is_wanted: bool, message: Message) -> Message:
     """The message with its deltas padded, or without their padding."""
     if message.kind not in (Kind.EVENTS, Kind.END):
         return message
-    frames = [frame + _FRAME_END for frame in message.body.split(_FRAME_END)[:-1]]
-    frames = [with_padding(frame, response_id, is_wanted=is_wanted) for frame in frames]
+    frames = [with_padding(frame, response_id, is_wanted=is_wanted) for frame in frames_of(message.body)]
     return Message(message.kind, message.first, message.next, b"".join(frames))

@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 from responses_api.eventlog.follow import Follower
 from responses_api.eventlog.message import LAST, Kind, Message
 from responses_api.protocol.closing import closing
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import ProtocolError, overloaded, server_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.fold import fold
 from responses_api.protocol.sse import decode, frames_to_data
@@ -18,9 +18,7 @@ from responses_api.services.endings import failed, failure
 
 log = structlog.get_logger(__name__)
 
-_NOBODY_CAME: Final = server_error(
-    "No worker took the request in time; try again.", code="overloaded", status=503, retry_after=5
-)
+_NOBODY_CAME: Final = overloaded("No worker took the request in time; try again.", retry_after=5)
 _END_LOST: Final = server_error("The event log lost the end of this response.", code="events_lost")
 _ON_THE_WAY_SECONDS: Final = 1.0
 _MOST_KEPT_BYTES: Final = 1 << 20

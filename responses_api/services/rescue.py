@@ -19,7 +19,7 @@ from responses_api.eventlog import claims
 from responses_api.eventlog.claims import Lost, Whereabouts
 from responses_api.models import Item, Response
 from responses_api.models.response import UNFINISHED
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import ProtocolError, overloaded
 from responses_api.protocol.job import Job
 from responses_api.services.background import announce, begin_again, end_here, job_of_row, offer, told_before
 from responses_api.services.identity import now
@@ -34,8 +34,8 @@ _SEND_AGAIN_SECONDS: Final = 600.0
 """A message that waits in a queue that is never empty may be one of those that wait, or lost: after so long it is sent
 again. A second message changes nothing: the job is claimed once."""
 
-_NOBODY_CAME: Final = server_error(
-    "No worker took the response in time (ANTIPHON_BACKGROUND_QUEUE_SECONDS).", code="overloaded", status=503
+_NOBODY_CAME: Final = overloaded(
+    "No worker took the response in time (ANTIPHON_BACKGROUND_QUEUE_SECONDS).", retry_after=None
 )
 
 

@@ -13,14 +13,11 @@ import structlog
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.items import SealedType
-from responses_api.protocol.job import Job
+from responses_api.protocol.job import STATE, Job
 from responses_api.protocol.plain import Json
 from responses_api.sealing import Opened, SealError, SealExpired, open_seal, seal
 
 log = structlog.get_logger(__name__)
-
-STATE: Final = "state"
-"""Where an adapter finds, in a reasoning item, the list of what its backend wants back. Only there while a job runs."""
 
 _SUMMARY: Final = "Summary of the conversation so far, which was compacted at this point:\n\n"
 

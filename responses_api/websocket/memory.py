@@ -4,8 +4,6 @@ Specification: "WebSocket", continuation. It is kept as the bytes of its items, 
 objects.
 """
 
-from typing import Final
-
 from django.conf import settings
 
 from responses_api.chains import CONTINUABLE
@@ -13,12 +11,10 @@ from responses_api.protocol.compaction import continued
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.reading import LARGE_BYTES
+from responses_api.protocol.reading import LARGE_BYTES, MANY_ITEMS
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.sse import decode, encode
 from responses_api.services.offload import off_loop_if
-
-_MANY_ITEMS: Final = 500
 
 
 class Memory:
@@ -58,7 +54,7 @@ class Memory:
         self._response_id = self._context = None
         if not job.request["store"]:
             items = continued(job.context, list(filter(_can_be_continued, final["output"])))
-            context = await off_loop_if(len(items) > _MANY_ITEMS, encode, items)
+            context = await off_loop_if(len(items) > MANY_ITEMS, encode, items)
             self._response_id = job.response_id
             self._context = context if len(context) <= settings.MAX_CONTEXT_BYTES else None
 

@@ -13,6 +13,7 @@ import aiohttp
 
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import BackendSpec, Job
+from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.sse import decode, encode
 from workers.backends.counting import UPSTREAM_COUNTERS
 from workers.backends.errors import from_exception, from_status
@@ -21,7 +22,6 @@ from workers.backends.registry import Adapter, AnswerStream, adapter_for
 
 _T = TypeVar("_T")
 
-_MANY_ITEMS = 500
 _ANSWER_LIMIT = 64 * 1024 * 1024
 _ERROR_LIMIT = 64 * 1024
 _COUNTING_SECONDS = 10.0
@@ -160,7 +160,7 @@ class _Call:
 
     async def _made(self, make: Callable[[], _T]) -> _T:
         """What `make` makes, beside the event loop for a long context: all other answers wait on that."""
-        if len(self._job.history) + len(self._job.input_items) > _MANY_ITEMS:
+        if len(self._job.history) + len(self._job.input_items) > MANY_ITEMS:
             return await asyncio.to_thread(make)
         return make()
 

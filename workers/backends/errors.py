@@ -20,7 +20,7 @@ from responses_api.protocol.errors import (
     ProtocolError,
     invalid_request,
     model_error,
-    server_error,
+    overloaded,
     too_many_requests,
 )
 from responses_api.protocol.wording import safe_text
@@ -75,12 +75,7 @@ def from_status(
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED):
         return model_error("The model's backend refused our credentials.")
     if status in (HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED):
-        return server_error(
-            "The model's backend is overloaded. Try again later.",
-            code="overloaded",
-            status=503,
-            retry_after=_retry_after(headers),
-        )
+        return overloaded("The model's backend is overloaded. Try again later.", _retry_after(headers))
     if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT):
         return _timed_out()
     if status in _FAULTS_OF_THE_REQUEST:
@@ -114,9 +109,7 @@ def from_stream_error(obj: Any) -> ProtocolError:
     if status in (HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED) or (
         status is None and names & _OVERLOAD_NAMES
     ):
-        return server_error(
-            "The model's backend is overloaded. Try again later.", code="overloaded", status=503
-        )
+        return overloaded("The model's backend is overloaded. Try again later.", retry_after=None)
     if (status == 400 or (status is None and names & _REFUSAL_NAMES)) and _overflows(message, names):
         return _overflow()
     return model_error("The model's backend reported an error while it generated the answer.")

@@ -47,6 +47,10 @@ class SummaryDelta:
     text: str
 
 
+SpokenDelta: TypeAlias = TextDelta | RefusalDelta | ReasoningDelta | SummaryDelta
+"""More of a message or of reasoning."""
+
+
 @dataclass(frozen=True, slots=True)
 class StateReport:
     """What the upstream wants back with the reasoning before it when the conversation goes on, e.g. signatures.

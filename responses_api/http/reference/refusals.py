@@ -9,6 +9,7 @@ from responses_api.protocol.errors import (
     invalid_request,
     model_error,
     not_found,
+    overloaded,
     server_error,
     too_many_requests,
 )
@@ -57,9 +58,7 @@ FAILED: Final = _the(
 )
 OVERLOADED: Final = _the(
     "A part of the service has no capacity or does not answer; try again later.",
-    server_error(
-        "The database does not answer at the moment; try again.", code="overloaded", status=503, retry_after=1
-    ),
+    overloaded("The database does not answer at the moment; try again."),
 )
 
 # ---- of what was asked

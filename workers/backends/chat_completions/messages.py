@@ -7,6 +7,7 @@ one assistant message, and the answers to those calls must follow it at once, in
 from collections.abc import Callable, Iterable, Sequence
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.job import STATE
 from responses_api.protocol.plain import Json
 from responses_api.protocol.validation import is_vendor_type
 from responses_api.protocol.wording import quoted
@@ -43,7 +44,7 @@ def build_messages(
             conversation.say(_message(item))
         elif kind == "reasoning":
             if with_state:
-                conversation.think(item.value.get("state") or ())
+                conversation.think(item.value.get(STATE) or ())
         elif not is_vendor_type(kind):
             raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
     conversation.end_turn()
