@@ -32,7 +32,7 @@ def job(response_id: str) -> str:
 
 
 def seen(response_id: str) -> str:
-    """Set when somebody has begun to read the response's journal."""
+    """Set when somebody has begun to read the journal of a background response."""
     return f"antiphon:seen:{response_id}"
 
 
