@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from tests.support.client import Answer, Chunk, Client, Deadline, Exchange, Json
 from tests.support.described import assert_described
+from tests.support.outbox import Outbox
 
 _OTHERS = ("/admin", "/static")
 """Pages that are not the API's."""
@@ -54,8 +55,8 @@ class AsgiServer:
     def open(self, scope: Json, body: Sequence[bytes]) -> "AsgiExchange":
         """Begin a request whose body comes in these pieces."""
         exchange = AsgiExchange(self.loop, body)
-        call = self.application(scope, exchange.receive, exchange.send)
-        self.run(call).add_done_callback(exchange.returned)
+        call = self.application(scope, exchange.receive, exchange.outbox.send)
+        self.run(call).add_done_callback(exchange.outbox.returned)
         return exchange
 
     def run(self, call: Awaitable[None]) -> "Future[None]":
@@ -89,10 +90,7 @@ class AsgiExchange(Exchange):
         self._loop = loop
         self._left = asyncio.Event()
         self._pieces = deque(body or [b""])
-        self._changed = threading.Condition()
-        self._messages: deque[Json] = deque()
-        self._has_returned = False
-        self._failure: BaseException | None = None
+        self.outbox = Outbox()
 
     # ---- the application's side
 
@@ -104,25 +102,12 @@ class AsgiExchange(Exchange):
         await self._left.wait()
         return {"type": "http.disconnect"}
 
-    async def send(self, message: Json) -> None:
-        """Take one message of the answer."""
-        with self._changed:
-            self._messages.append(message)
-            self._changed.notify_all()
-
-    def returned(self, future: Any) -> None:
-        """The application has returned, or failed."""
-        with self._changed:
-            self._has_returned = True
-            self._failure = None if future.cancelled() else future.exception()
-            self._changed.notify_all()
-
     # ---- the test's side
 
     def read_head(self, timeout: float = 20.0) -> Self:
         """Wait for the status and the headers."""
         if not self.status:
-            message = self._next(Deadline(timeout))
+            message = self.outbox.next(Deadline(timeout))
             assert message is not None, "the application returned without an answer"
             assert message["type"] == "http.response.start", message
             self.status = message["status"]
@@ -134,7 +119,7 @@ class AsgiExchange(Exchange):
         deadline = Deadline(timeout)
         self.read_head(timeout)
         while not self._ended:
-            message = self._next(deadline)
+            message = self.outbox.next(deadline)
             if message is None:
                 raise ConnectionError("the application returned in the middle of an answer")
             assert message["type"] == "http.response.body", message
@@ -153,21 +138,7 @@ class AsgiExchange(Exchange):
 
     def wait_returned(self, timeout: float = 10.0) -> None:
         """Wait until the application is done with this request."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._has_returned, timeout):
-                raise TimeoutError(f"the application did not return within {timeout} s")
-        if self._failure is not None:
-            raise self._failure
-
-    def _next(self, deadline: Deadline) -> Json | None:
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._messages or self._has_returned, deadline.left()):
-                raise TimeoutError(f"nothing came within {deadline.seconds} s")
-            if self._messages:
-                return self._messages.popleft()
-        if self._failure is not None:
-            raise self._failure
-        return None
+        self.outbox.wait_returned(timeout)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

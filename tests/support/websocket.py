@@ -5,8 +5,6 @@ The application is called as a server would call it; each `websocket.send` is on
 
 import asyncio
 import json
-import threading
-from collections import deque
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +15,7 @@ from tests.support.asgi import AsgiServer
 from tests.support.checks import stored_response
 from tests.support.client import Client, Deadline, Json
 from tests.support.oracle import assert_envelope, assert_response, event_faults
+from tests.support.outbox import Outbox
 
 
 class Refused(Exception):
@@ -67,33 +66,19 @@ class Socket:
         self._server = server
         self._loop = server.loop
         self._inbound: asyncio.Queue[Json] = asyncio.Queue()
-        self._changed = threading.Condition()
-        self._messages: deque[Json] = deque()
-        self._has_returned = False
-        self._failure: BaseException | None = None
+        self._outbox = Outbox()
         self.accepted: Json = {}
 
     # ---- the application's side
 
     async def _call(self) -> None:
         self._task = asyncio.current_task()
-        await self._server.application(self._scope, self._inbound.get, self._send)
-
-    async def _send(self, message: Json) -> None:
-        with self._changed:
-            self._messages.append(message)
-            self._changed.notify_all()
-
-    def _returned(self, future: Any) -> None:
-        with self._changed:
-            self._has_returned = True
-            self._failure = None if future.cancelled() else future.exception()
-            self._changed.notify_all()
+        await self._server.application(self._scope, self._inbound.get, self._outbox.send)
 
     # ---- the test's side
 
     def __enter__(self) -> Self:
-        self._server.run(self._call()).add_done_callback(self._returned)
+        self._server.run(self._call()).add_done_callback(self._outbox.returned)
         self._put({"type": "websocket.connect"})
         answer = self._next(Deadline(20))
         if answer["type"] != "websocket.accept":
@@ -176,24 +161,16 @@ class Socket:
 
     def wait_returned(self, timeout: float = 10.0) -> None:
         """Wait until the application is done with this connection."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._has_returned, timeout):
-                raise TimeoutError(f"the application did not return within {timeout} s")
-        if self._failure is not None:
-            raise self._failure
+        self._outbox.wait_returned(timeout)
 
     def _put(self, message: Json) -> None:
         self._loop.call_soon_threadsafe(self._inbound.put_nowait, message)
 
     def _next(self, deadline: Deadline) -> Json:
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._messages or self._has_returned, deadline.left()):
-                raise TimeoutError(f"nothing came within {deadline.seconds} s")
-            if self._messages:
-                return self._messages.popleft()
-        if self._failure is not None:
-            raise self._failure
-        raise ConnectionError("the application returned")
+        message = self._outbox.next(deadline)
+        if message is None:
+            raise ConnectionError("the application returned")
+        return message
 
     def _refused(self, answer: Json) -> Refused:
         if answer["type"] == "websocket.close":
