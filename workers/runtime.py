@@ -16,8 +16,8 @@ from typing import Any, Final
 import structlog
 
 from responses_api.eventlog import bus, claims
-from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.connection import asyncio_client
+from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.publish import Publisher
 from responses_api.protocol.job import Job
 from responses_api.services.background import take_up

@@ -12,8 +12,8 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from responses_api.eventlog import bus, journal, names
-from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.connection import asyncio_client
+from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.message import LAST, Kind, Message
 from responses_api.protocol.errors import ProtocolError, invalid_request, server_error
 from responses_api.protocol.sse import encode

@@ -11,7 +11,7 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from responses_api.eventlog import names
-from responses_api.eventlog.background import run_for_ever
+from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.message import LAST, Message
 
 log = structlog.get_logger(__name__)

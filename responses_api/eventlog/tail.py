@@ -9,10 +9,10 @@ import structlog
 from redis.exceptions import RedisError
 
 from responses_api.eventlog import journal, names
-from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.claims import background_seconds
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.follow import Follower, streams
+from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.message import Message
 
 log = structlog.get_logger(__name__)

@@ -6,8 +6,8 @@ from typing import Final
 from django.conf import settings
 
 from responses_api.eventlog import bus
-from responses_api.eventlog.background import run_for_ever
 from responses_api.eventlog.connection import asyncio_client
+from responses_api.eventlog.lasting import run_for_ever
 from responses_api.recent import recent_contexts
 from responses_api.services.database import in_database
 from responses_api.services.reap import reap

@@ -27,5 +27,5 @@ async def _again_and_again(name: str, work: Callable[[], Coroutine[Any, Any, Non
         try:
             await work()
         except Exception:
-            log.exception("a background task failed and begins again", task=name)
+            log.exception("a task failed and begins again", task=name)
         await asyncio.sleep(_PAUSE_SECONDS)
