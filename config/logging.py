@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
+import psycopg
 import structlog
-from structlog.typing import Processor
+from django.db import DataError, IntegrityError
+from structlog.typing import EventDict, Processor
 
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 FORMATS: Final = ("json", "console")
+
+_QUOTING: Final = (DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError)
 
 
 def configure(options: Mapping[str, Any]) -> None:
@@ -44,7 +48,7 @@ def configure(options: Mapping[str, Any]) -> None:
             foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *_rendering(options["format"]),
+                *rendering(options["format"]),
             ],
         )
     )
@@ -57,7 +61,23 @@ def configure(options: Mapping[str, Any]) -> None:
     logging.getLogger("django.request").setLevel(max(logging.ERROR, root.level))
 
 
-def _rendering(style: str) -> list[Processor]:
+def rendering(style: str) -> list[Processor]:
+    """What makes a line of an event, in one of `FORMATS`."""
+    return [_without_values, *_as_text(style)]
+
+
+def _without_values(_: Any, __: str, event: EventDict) -> EventDict:
+    """PostgreSQL quotes the values that it could not take, which are content: of such errors only the kind is told."""
+    told = event.get("exc_info")
+    error = sys.exception() if told is True else told[1] if isinstance(told, tuple) else told
+    while isinstance(error, BaseException):
+        if isinstance(error, _QUOTING):
+            error.args = ("what PostgreSQL says of it may quote content and is left out",)
+        error = error.__cause__ or error.__context__
+    return event
+
+
+def _as_text(style: str) -> list[Processor]:
     if style == "console":
         return [
             structlog.dev.ConsoleRenderer(
