@@ -14,7 +14,7 @@ from responses_api.http.follow import truth
 from responses_api.models.fields import is_id
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
-from responses_api.protocol.request import Include
+from responses_api.protocol.request_body import Include
 from responses_api.services import routing, stored
 from responses_api.services.cancel import cancel
 from responses_api.services.routing import ServedModel

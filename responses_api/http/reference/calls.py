@@ -10,7 +10,7 @@ from responses_api.http.reference.schemas import COMPACT_BODY, COUNT_BODY
 from responses_api.protocol.published import answers
 from responses_api.protocol.published.events import EventStream
 from responses_api.protocol.published.response import Response
-from responses_api.protocol.request import CreateResponseBody, Include
+from responses_api.protocol.request_body import CreateResponseBody, Include
 
 _ANY: Final = (r.NO_KEY, r.FAILED, r.OVERLOADED)
 

@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.published import answers, events, response
-from responses_api.protocol.request import COMPACTED, COUNTED, CreateResponseBody
+from responses_api.protocol.request_body import COMPACTED, COUNTED, CreateResponseBody
 
 REF: Final = "#/components/schemas/"
 COUNT_BODY: Final = "CountTokensBody"
