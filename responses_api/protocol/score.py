@@ -6,7 +6,7 @@ number, as it was sent. The signs are those of `protocol.performer`.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 
 from responses_api.protocol import event_types as t
@@ -92,7 +92,7 @@ def perform(final: Json, score: Json | None) -> Iterator[bytes]:
     if "signs" not in score:
         score = _plain(final, dialect)
     pads = score.get("padded", False)
-    told = [*_events(final, score, dialect), events.terminal(final)]
+    told = chain(_events(final, score, dialect), (events.terminal(final),))
     for number, event in enumerate(told):
         kind, body = event["type"], encode(event)
         if pads and kind in t.PADDED_TYPES:

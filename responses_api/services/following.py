@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -23,15 +23,16 @@ from responses_api.protocol.obfuscation import with_padding
 from responses_api.protocol.sse import frames_of
 from responses_api.services.background import job_of_row
 from responses_api.services.database import in_database
-from responses_api.services.listening import Ear, Listener, Said
+from responses_api.services.listening import Ear, Listener
 from responses_api.services.running import find_running
-from responses_api.services.stored import missing, rest_of_stream
+from responses_api.services.stored import missing, rest_of_stream, stream_of
 from tenants.scoping import tenant_scope
 
 log = structlog.get_logger(__name__)
 
 _AWAY: Final = overloaded("The event log does not answer at the moment; try again.")
 _LOOK_SECONDS: Final = 0.2
+_PIECE_BYTES: Final = 1 << 18
 
 
 class Changed:
@@ -86,8 +87,8 @@ async def follow(tenant_id: uuid.UUID, response_id: str, place: Place) -> Ear:
     """
     found = await in_database(_find, tenant_id, response_id)
     ear: Ear
-    if isinstance(found, Message):
-        ear = Said(found)
+    if isinstance(found, Retold):
+        ear = found
     elif found.is_background or found.request["stream"]:
         ear = await follow_running(found)
     else:
@@ -112,6 +113,44 @@ async def follow_journal(response_id: str, runs: Callable[[], Awaitable[bool]] |
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
         raise _AWAY from error
+
+
+class Retold:
+    """The stream of a response that has ended, told again piece by piece, each made when its client has read the last.
+
+    The first piece is made by who makes this; that may take a moment, so in a thread.
+    """
+
+    is_resumable = True
+
+    def __init__(self, frames: Iterator[bytes]) -> None:
+        self._frames = frames
+        self._told = 0
+        self._first: Message | None = self._piece()
+
+    async def next_message(self) -> Message:
+        """The next piece."""
+        first, self._first = self._first, None
+        return first if first is not None else await asyncio.to_thread(self._piece)
+
+    def break_off(self, error: ProtocolError) -> Message:
+        """Never: it is resumable."""
+        raise RuntimeError("a stream that can be resumed is cut, not ended")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    def _piece(self) -> Message:
+        frames: list[bytes] = []
+        kind, size = Kind.END, 0
+        for frame in self._frames:
+            frames.append(frame)
+            size += len(frame)
+            if size >= _PIECE_BYTES:
+                kind = Kind.EVENTS
+                break
+        first, self._told = self._told, self._told + len(frames)
+        return Message(kind, first, self._told, b"".join(frames))
 
 
 class Awaited:
@@ -139,18 +178,18 @@ class Awaited:
         """There is nothing to close."""
 
 
-def _find(tenant_id: uuid.UUID, response_id: str) -> Message | Job:
-    """The whole stream of a response that has ended, or the job of one that runs. Raises `ProtocolError` 404."""
+def _find(tenant_id: uuid.UUID, response_id: str) -> Retold | Job:
+    """The stream of a response that has ended, or the job of one that runs. Raises `ProtocolError` 404."""
     if not is_id(response_id):
         raise missing(response_id)
     running = _unfinished(tenant_id, response_id) or find_running(tenant_id, response_id)
     if running is not None:
         return running
     # What has ended between the looks has its row now.
-    told = rest_of_stream(tenant_id, response_id, 0, b"")
+    told = stream_of(tenant_id, response_id)
     if told is None:
         raise missing(response_id)
-    return told
+    return Retold(told)
 
 
 def _unfinished(tenant_id: uuid.UUID, response_id: str) -> Job | None:

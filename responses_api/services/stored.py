@@ -4,7 +4,7 @@ A response that is unknown, deleted or another tenant's raises the same 404.
 """
 
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NoReturn
@@ -49,13 +49,16 @@ def retrieve(tenant_id: uuid.UUID, response_id: str, include: Collection[str] = 
     return _wherever_it_is(tenant_id, response_id, partial(_stored, response_id, include), running_snapshot)
 
 
-def stream_of(tenant_id: uuid.UUID, response_id: str) -> list[bytes] | None:
-    """The frames of every event of a response that has ended, its stream told again; None where there is none."""
+def stream_of(tenant_id: uuid.UUID, response_id: str) -> Iterator[bytes] | None:
+    """The frames of every event of a response that has ended, its stream told again; None where there is none.
+
+    Each is made when it is asked for, which needs no database: all of them are many times what is stored.
+    """
     with tenant_scope(tenant_id):
         row = Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED).first()
         if row is None:
             return None
-        return list(perform(snapshots([row])[0], row.score))
+        return perform(snapshots([row])[0], row.score)
 
 
 def stored_end(
@@ -90,8 +93,11 @@ def rest_of_stream(tenant_id: uuid.UUID, response_id: str, told: int, last: byte
 
     `last` are the frames that were told last: None where they are not of the stream that was stored.
     """
-    frames = stream_of(tenant_id, response_id)
-    if frames is None or not b"".join(frames[:told]).endswith(last):
+    stream = stream_of(tenant_id, response_id)
+    if stream is None:
+        return None
+    frames = list(stream)
+    if not b"".join(frames[:told]).endswith(last):
         return None
     return Message(Kind.END, told, len(frames), b"".join(frames[told:]))
 

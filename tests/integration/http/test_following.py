@@ -1,11 +1,15 @@
 """`GET …?stream=true`: every event of a stored response can be had again, while it runs and afterwards."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
+from responses_api.eventlog.message import Kind, Message
+from responses_api.services import following
+from tenants.models import Tenant
 from tests.support.chat import ToolCall, chat_calls, chat_error, chat_stream
 from tests.support.checks import checked_stream, output_text, stored_response
 from tests.support.client import DONE, Client, Exchange, frames
@@ -218,3 +222,44 @@ def test_without_a_stream_it_is_the_response(query: str, friend: Client, upstrea
     mine = friend.create(input="Hello").json()
     assert friend.get(f"/responses/{mine['id']}{query}").json() == mine == stored_response(friend, mine["id"])
     assert DONE not in friend.get(f"/responses/{mine['id']}{query}").body.decode()
+
+
+# ---------------------------------------------------------------- what it costs
+
+
+@pytest.mark.parametrize("most", [1, 700, 5_000])
+def test_a_long_stream_is_told_again_in_pieces_of_the_same_bytes(
+    most: int, friend: Client, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.reply(body=chat_stream(*("word " for _ in range(30))))
+    exchange = friend.read_stream(input="Hello", stream_options={"include_obfuscation": False})
+    final = checked_stream(exchange, friend)
+    monkeypatch.setattr(following, "_PIECE_BYTES", most)
+    assert followed(friend, final["id"]) == exchange.raw
+    for number in (0, 7, len(exchange.events) - 2, len(exchange.events) - 1):
+        rest = b"".join(frames(exchange.raw)[number + 1 :])
+        assert followed(friend, final["id"], f"&starting_after={number}") == rest
+    padded = followed(friend, final["id"], "&include_obfuscation=true")
+    assert padded.count(b"obfuscation") == sum(event["type"].endswith(".delta") for event in exchange.events)
+
+
+def test_no_more_than_a_piece_of_a_long_stream_waits_for_its_client(
+    friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.reply(body=chat_stream(*("word " for _ in range(30))))
+    final = checked_stream(friend.read_stream(input="Hello"), friend)
+    monkeypatch.setattr(following, "_PIECE_BYTES", 1_000)
+
+    async def pieces() -> list[Message]:
+        ear = await following.follow(friend_tenant.id, final["id"], following.Place())
+        told = list[Message]()
+        while not told or told[-1].kind is Kind.EVENTS:
+            message = await ear.next_message()
+            assert message is not None
+            told.append(message)
+        return told
+
+    told = asyncio.run(pieces())
+    assert len(told) > 10
+    for message in told:
+        assert sum(map(len, frames(message.body)[:-1])) < 1_000
