@@ -102,7 +102,9 @@ async def create_once(
         if held.response_id != mine:
             ear = await _attach(principal.tenant_id, held.response_id, request, dialect)
             if ear is not None:
-                return Started(held.response_id, ear)
+                # Whoever reserved the key may have left before the refusal came.
+                release = partial(in_database, _release, principal.tenant_id, held.response_id)
+                return Started(held.response_id, _Releasing(ear, release))
             if not await _takes_over(principal.tenant_id, held, request, mine):
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue

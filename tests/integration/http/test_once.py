@@ -279,6 +279,19 @@ def test_a_key_expires(friend: Client, friend_tenant: Tenant, upstream: Scripted
     assert held(friend_tenant) == 0
 
 
+@pytest.mark.parametrize("body", [{}, {"stream": True}, {"store": False}])
+def test_a_refusal_that_nobody_waited_for_gives_the_key_back_to_who_reads_it(
+    body: dict[str, Any], friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream, key: str
+) -> None:
+    upstream.reply(body=chat_error("slow down"), status=429, delay_ms=200)
+    with send(friend, key, **body):
+        upstream.wait_request()
+    wait_until(lambda: not VALKEY.keys(names.running("*")), timeout=10, what="the refusal")
+    assert answered(friend, key, **body).status == 429
+    assert held(friend_tenant) == 0
+    assert answered(friend, key, **body).status == 200
+
+
 def test_keys_are_purged_in_batches_until_none_is_left(
     friend: Client, friend_tenant: Tenant, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
