@@ -22,8 +22,8 @@ CONTEXT_WINDOW = 2048
 """Tokens that an answer and what it answers may have together: each of the slots has as many."""
 
 _SLOTS = 4
-# Half of the cores: threads of llama.cpp wait for each other at every step, and where the rest of the service keeps them
-# from running together, two are ten times slower than one.
+# Half of the cores: threads of llama.cpp wait for each other at every step, and where the rest of the service keeps
+# them from running together, two are ten times slower than one.
 _THREADS = max(1, (os.cpu_count() or 2) // 2)
 _TEMPERATURE = 0.2
 _SEED = 1
