@@ -8,6 +8,14 @@ from typing import Any
 from responses_api.protocol.plain import Json
 
 
+def _object_in(raw: bytes) -> Json:
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """An HTTP call on its way to the service. `path` is below the base URL, with its query."""
@@ -20,11 +28,7 @@ class Call:
     @property
     def body(self) -> Json:
         """The JSON object of the body; empty where there is none."""
-        try:
-            found = json.loads(self.raw)
-        except (ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return _object_in(self.raw)
 
     @property
     def is_create(self) -> bool:
@@ -47,11 +51,7 @@ class Reply:
     @property
     def body(self) -> Json:
         """The JSON object of the body; empty where there is none."""
-        try:
-            found = json.loads(self.raw)
-        except (ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return _object_in(self.raw)
 
     def with_body(self, body: Any) -> "Reply":
         """The same answer with another body."""
