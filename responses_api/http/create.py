@@ -10,12 +10,11 @@ from typing import Any, Final, Protocol
 import structlog
 
 from responses_api.http.body import is_large, parse_json, read_body
-from responses_api.http.relay import Exchange, answered, relay
+from responses_api.http.relay import Exchange, answered, caller_of, relay
 from responses_api.protocol.clients import leaves_out_tools
 from responses_api.protocol.dialects import dialect_of
 from responses_api.protocol.job import Purpose
 from responses_api.protocol.request import CreateRequest, parse_compact, parse_count, parse_create
-from responses_api.services.access import authenticate
 from responses_api.services.create import Started, create
 from responses_api.services.offload import off_loop_if
 from responses_api.services.once import HEADER, checked_key, create_once
@@ -47,8 +46,7 @@ class CreateEndpoint:
         await answered(Exchange(scope, send), partial(self._answer, receive))
 
     async def _answer(self, receive: Any, exchange: Exchange) -> None:
-        principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
-        structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
+        principal = await caller_of(exchange)
         body = await read_body(exchange.headers, receive)
         leave_out = leaves_out_tools(exchange.headers, principal.unserved_tools)
         request = await off_loop_if(

@@ -8,9 +8,8 @@ from urllib.parse import parse_qs
 
 import structlog
 
-from responses_api.http.relay import Exchange, answered, relay
+from responses_api.http.relay import Exchange, answered, caller_of, relay
 from responses_api.protocol.errors import invalid_request
-from responses_api.services.access import authenticate
 from responses_api.services.following import Place, follow
 
 _PATH: Final = re.compile(r"/v1/responses/([^/]+)/?")
@@ -34,8 +33,7 @@ class FollowEndpoint:
         await answered(Exchange(scope, send), partial(self._answer, scope, receive))
 
     async def _answer(self, scope: Any, receive: Any, exchange: Exchange) -> None:
-        principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
-        structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
+        principal = await caller_of(exchange)
         path = _PATH.fullmatch(scope["path"])
         assert path is not None, "the router knows the path"
         place = _place(_query(scope))

@@ -13,9 +13,11 @@ from responses_api.eventlog.message import Kind, Message
 from responses_api.http.body import ClientGone
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
+from responses_api.services.access import authenticate
 from responses_api.services.faults import STOPPED, internal_error
 from responses_api.services.identity import REQUEST_ID_HEADER, request_id_of
 from responses_api.services.listening import Ear
+from tenants.keys import Principal
 
 log = structlog.get_logger(__name__)
 
@@ -87,6 +89,13 @@ async def answered(exchange: Exchange, answer: Callable[[Exchange], Awaitable[No
         except Exception:
             log.exception("request failed")
             await exchange.send_error(internal_error())
+
+
+async def caller_of(exchange: Exchange) -> Principal:
+    """Who asks, in every line of the log from now on. Raises `ProtocolError` 401."""
+    principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
+    structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
+    return principal
 
 
 async def relay(exchange: Exchange, ear: Ear, receive: Any, *, stream: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from django.db import connection
 
+from responses_api.models.response import UNFINISHED
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.response import extensions_of
@@ -20,7 +21,7 @@ from tenants.scoping import tenant_scope
 # throughout, which keeps the text: `jsonb` would sort the keys.
 _INSERT: Final = """
 WITH given AS (
-    SELECT * FROM json_to_recordset(%s::json) AS given(
+    SELECT * FROM json_to_recordset(%(rows)s::json) AS given(
         id text, tenant_id uuid, key_id uuid, previous_id text, status text, model text, backend text,
         request json, usage json, error json, incomplete_details json, extensions json,
         created_at bigint, completed_at bigint, score json, is_followed boolean, inputs integer, items json
@@ -53,7 +54,7 @@ SELECT id FROM stored
 # that is ended was ended by another; one of another attempt was given to another worker.
 _END: Final = """
 WITH given AS (
-    SELECT * FROM json_to_recordset(%s::json) AS given(
+    SELECT * FROM json_to_recordset(%(rows)s::json) AS given(
         id text, attempt integer, status text, usage json, error json, incomplete_details json, extensions json,
         completed_at bigint, score json, output json
     )
@@ -63,7 +64,7 @@ WITH given AS (
            incomplete_details = given.incomplete_details, extensions = given.extensions,
            completed_at = given.completed_at
       FROM given
-     WHERE response.id = given.id AND response.status IN ('queued', 'in_progress')
+     WHERE response.id = given.id AND response.status = ANY(%(unfinished)s)
        AND (given.attempt IS NULL OR response.attempt = given.attempt)
     RETURNING response.id, response.tenant_id
 ), held AS (
@@ -129,7 +130,7 @@ def _execute(statement: str, rows: list[Json]) -> set[str]:
     if not rows:
         return set()
     with connection.cursor() as cursor:
-        cursor.execute(statement, [encode(rows).decode()])
+        cursor.execute(statement, {"rows": encode(rows).decode(), "unfinished": list(UNFINISHED)})
         return {response_id for (response_id,) in cursor.fetchall()}
 
 

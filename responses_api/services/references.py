@@ -11,6 +11,7 @@ from typing import Final
 from django.conf import settings
 from django.db import connection
 
+from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import decode
@@ -30,7 +31,7 @@ WITH named AS MATERIALIZED (
         SELECT status FROM responses_api_response
          WHERE id = item.response_id AND tenant_id = %(tenant)s OFFSET 0
       ) response
-     WHERE response.status NOT IN ('queued', 'in_progress')
+     WHERE response.status <> ALL(%(unfinished)s)
 ), size AS (
     SELECT coalesce(sum(octet_length(data)), 0) AS bytes FROM named
 )
@@ -62,7 +63,15 @@ def _read(wanted: Counter[str]) -> dict[str, Json]:
     """The items of these ids, as far as there are any; `wanted` counts how often each is named."""
     most = settings.MAX_CONTEXT_BYTES
     with connection.cursor() as cursor:
-        cursor.execute(_NAMED, {"ids": list(wanted), "tenant": current_scope(), "most": most})
+        cursor.execute(
+            _NAMED,
+            {
+                "ids": list(wanted),
+                "tenant": current_scope(),
+                "most": most,
+                "unfinished": list(UNFINISHED),
+            },
+        )
         rows = cursor.fetchall()
     size = rows[0][1] if rows else 0
     if size <= most:

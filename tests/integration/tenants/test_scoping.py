@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from django.db import DatabaseError, connection, models, transaction
 
-from responses_api.models import Item, Response
+from responses_api.models import IdempotentRequest, Item, Response
 from tenants.keys import issue_key
 from tenants.models import ApiKey, Tenant
 from tenants.scoping import ScopeMissing, current_scope, operator_scope, tenant_scope
@@ -14,14 +14,16 @@ from tests.integration.builders import stored
 
 pytestmark = pytest.mark.usefixtures("database")
 
-TABLES: list[type[models.Model]] = [Response, Item, ApiKey]
+TABLES: list[type[models.Model]] = [Response, Item, ApiKey, IdempotentRequest]
 
 
 @pytest.fixture
 def both(friend_tenant: Tenant, stranger_tenant: Tenant) -> tuple[str, str]:
-    """A stored response and a key of each tenant: (the friend's response id, the stranger's)."""
+    """Of each tenant a stored response, a key and a request's key: (the friend's response id, the stranger's)."""
     for tenant in (friend_tenant, stranger_tenant):
         issue_key(tenant, name="a key")
+        with tenant_scope(tenant.id):
+            IdempotentRequest(tenant_id=tenant.id, key="once", digest=b"x", response_id="resp_x").save()
     return stored(friend_tenant)["id"], stored(stranger_tenant)["id"]
 
 
@@ -123,6 +125,7 @@ WRITES: list[Callable[[uuid.UUID], object]] = [
         id="resp_x", tenant_id=tenant, key_id=tenant, status="completed", request={}
     ).save(),
     lambda tenant: ApiKey(tenant_id=tenant, name="x", digest=b"x").save(),
+    lambda tenant: IdempotentRequest(tenant_id=tenant, key="x", digest=b"x", response_id="resp_x").save(),
     lambda tenant: Response._base_manager.update(tenant_id=tenant),
 ]
 
