@@ -1,7 +1,7 @@
 """Reap: ends the responses whose worker is gone, so that no client waits for ever and no row stays open.
 
-Runs in every web process and by beat; who takes a lost response first ends it, nobody else does. One that nobody waits
-for is given to another worker, once.
+Runs in every web process and by beat; who takes a lost response first ends it, nobody else does. A background response
+is given to another worker instead, as often as `background.begin_again` allows.
 """
 
 import uuid
