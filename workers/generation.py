@@ -88,6 +88,7 @@ class Generation:
             is_background=job.is_background,
         )
         self._phase = _Phase.RUNNING
+        self._stopped_by = STOPPED
         self._task: asyncio.Task[None] | None = None
         self._is_told = False
         self._told_until = self._retelling.told
@@ -96,10 +97,11 @@ class Generation:
         """Nobody wants the response any more. One that is just being stored is finished all the same."""
         self._interrupt(_Phase.CANCELLED)
 
-    def stop(self) -> None:
-        """The worker ends and cannot wait: the response fails, and its client learns it now; one that nobody waits for
-        is handed back.
+    def stop(self, error: ProtocolError = STOPPED) -> None:
+        """The worker, or who asked, ends and cannot wait: the response fails with `error`, and its client learns it
+        now; one that nobody waits for is handed back.
         """
+        self._stopped_by = error
         self._interrupt(_Phase.STOPPED)
 
     def abandon(self) -> None:
@@ -144,7 +146,7 @@ class Generation:
         if self._phase is _Phase.STOPPED and self.job.is_background:
             raise HandedBack
         if self._phase is _Phase.STOPPED:
-            self._emitter.fail(STOPPED)
+            self._emitter.fail(self._stopped_by)
         elif self._phase is not _Phase.ABANDONED:
             self._emitter.cancel()
 

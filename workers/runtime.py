@@ -20,6 +20,7 @@ from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.publish import Publisher
 from responses_api.protocol.job import Job
+from responses_api.services import faults
 from responses_api.services.background import take_up
 from responses_api.services.database import lent
 from responses_api.services.reap import end_derailed, give_back
@@ -119,7 +120,12 @@ class Runtime:
         bus_client = asyncio_client()
 
         async def hear() -> None:
-            await bus.listen(bus_client, on_cancel=self._cancel, on_subscribed=self._lease.look_at_once)
+            await bus.listen(
+                bus_client,
+                on_cancel=self._cancel,
+                on_stop=self._stop,
+                on_subscribed=self._lease.look_at_once,
+            )
 
         self._housekeeping = [run_for_ever("bus", hear), run_for_ever("lease", self._lease.keep)]
         # A refusal of what does not fit must not come too late to be one: after the stream has begun.
@@ -172,6 +178,12 @@ class Runtime:
             self._cancelled[response_id] = None
             while len(self._cancelled) > _MOST_REMEMBERED:
                 self._cancelled.popitem(last=False)
+
+    def _stop(self, response_id: str) -> None:
+        """The web process that asked for the response is being stopped."""
+        generation = self._running.get(response_id)
+        if isinstance(generation, Generation):
+            generation.stop(faults.STOPPED)
 
     def _stop_all(self) -> None:
         for generation in list(self._running.values()):

@@ -15,6 +15,7 @@ log = structlog.get_logger(__name__)
 
 ACCESS: Final = b"access"
 _CANCEL: Final = b"cancel "
+_STOP: Final = b"stop "
 _DELETED: Final = b"deleted "
 _CANCEL_SECONDS: Final = 300
 _RETRY_SECONDS: Final = 0.5
@@ -37,6 +38,11 @@ return holder
 async def cancel(client: Any, response_id: str) -> None:
     """Nobody wants the response any more: withdraw its job, or tell the worker that has claimed it."""
     await client.eval(_WITHDRAW, *_withdrawal(response_id))
+
+
+async def stop(client: Any, response_id: str) -> None:
+    """Who asked for the response is being stopped: ask its worker to end it now, as failed."""
+    await client.publish(names.BUS, _STOP + response_id.encode())
 
 
 def withdraw(response_id: str) -> str | None:
@@ -84,6 +90,7 @@ async def listen(
     client: "redis_asyncio.Redis",
     *,
     on_cancel: Callable[[str], None] | None = None,
+    on_stop: Callable[[str], None] | None = None,
     on_access: Callable[[], None] | None = None,
     on_deleted: Callable[[str, str], None] | None = None,
     on_subscribed: Callable[[], None] | None = None,
@@ -99,7 +106,7 @@ async def listen(
                 while True:
                     message = await channel.get_message(timeout=_POLL_SECONDS)
                     if message is not None:
-                        _hear(message, on_cancel, on_access, on_deleted, on_subscribed)
+                        _hear(message, on_cancel, on_stop, on_access, on_deleted, on_subscribed)
         except (RedisError, OSError) as error:
             log.warning("the event bus is away, trying again", error=type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
@@ -108,6 +115,7 @@ async def listen(
 def _hear(
     message: Any,
     on_cancel: Callable[[str], None] | None,
+    on_stop: Callable[[str], None] | None,
     on_access: Callable[[], None] | None,
     on_deleted: Callable[[str, str], None] | None,
     on_subscribed: Callable[[], None] | None,
@@ -119,6 +127,8 @@ def _hear(
     data: bytes = message["data"]
     if data.startswith(_CANCEL) and on_cancel is not None:
         on_cancel(data.removeprefix(_CANCEL).decode())
+    elif data.startswith(_STOP) and on_stop is not None:
+        on_stop(data.removeprefix(_STOP).decode())
     elif data == ACCESS and on_access is not None:
         on_access()
     elif data.startswith(_DELETED) and on_deleted is not None:

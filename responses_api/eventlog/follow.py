@@ -122,6 +122,10 @@ class Follower:
         """Nobody wants the response any more: tell its worker, now or when it begins."""
         await bus.cancel(self._inbox.client, self._response_id)
 
+    async def stop(self) -> None:
+        """This process is being stopped: ask the worker to end the response now."""
+        await bus.stop(self._inbox.client, self._response_id)
+
     def close(self) -> None:
         """Stop following."""
         self._inbox.forget(self._response_id)

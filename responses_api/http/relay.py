@@ -16,7 +16,7 @@ from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
 from responses_api.services.access import authenticate
 from responses_api.services.faults import STOPPED, internal_error
 from responses_api.services.identity import REQUEST_ID_HEADER, request_id_of
-from responses_api.services.listening import Ear
+from responses_api.services.listening import Ear, farewell
 from tenants.keys import Principal
 
 log = structlog.get_logger(__name__)
@@ -139,9 +139,11 @@ async def _stream(exchange: Exchange, ear: Ear) -> None:
             message = await ear.next_message()
     except asyncio.CancelledError:
         if not exchange.is_left:
-            # This process is being stopped: its clients are told, and their responses cancelled. Who can take the
+            # This process is being stopped: its clients are told, and their responses ended. Who can take the
             # stream up elsewhere is only cut off.
-            await exchange.end(b"" if ear.is_resumable else ear.break_off(STOPPED).body + DONE)
+            async for last in farewell(ear):
+                await exchange.send(last.body)
+            await exchange.end(b"" if ear.is_resumable else DONE)
         raise
     except Exception:
         # The client has read 200: whatever happens now has to be said in the stream.

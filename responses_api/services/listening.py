@@ -1,6 +1,7 @@
 """One client's ear on its response: every transport hears it through this, and always hears its end."""
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, Protocol
 
 import structlog
@@ -15,12 +16,14 @@ from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.fold import fold
 from responses_api.protocol.sse import decode, frames_to_data
 from responses_api.services.endings import failed, failure
+from responses_api.services.faults import STOPPED
 
 log = structlog.get_logger(__name__)
 
 _NOBODY_CAME: Final = overloaded("No worker took the request in time; try again.", retry_after=5)
 _END_LOST: Final = server_error("The event log lost the end of this response.", code="events_lost")
 _ON_THE_WAY_SECONDS: Final = 1.0
+_FAREWELL_SECONDS: Final = 1.0
 _MOST_KEPT_BYTES: Final = 1 << 20
 
 
@@ -123,6 +126,24 @@ class Listener:
         ends = closing(told, self._dialect) if is_whole else ()
         return failure(ends, failed(so_far, error), error, self._next)
 
+    async def farewell(self) -> AsyncIterator[Message]:
+        """The end of a stream that has begun and whose process is being stopped: the one that its worker makes, which
+        is stored as it is told, or where that does not come in time one made here.
+        """
+        ends_at = time.monotonic() + _FAREWELL_SECONDS
+        try:
+            await self._follower.stop()
+            while message := await self._follower.next_message(max(0.0, ends_at - time.monotonic())):
+                if message.kind is Kind.REJECT:
+                    break
+                self._remember(message)
+                yield message
+                if message.kind in LAST:
+                    return
+        except (RedisError, OSError) as error:
+            log.warning("a response could not be ended", error=type(error).__name__)
+        yield self.break_off(STOPPED)
+
     async def close(self) -> None:
         """Stop listening. Unless the response has come to its end, nobody wants it any more."""
         self._follower.close()
@@ -164,3 +185,12 @@ class Listener:
         self._told_bytes += len(message.body)
         if not self._told or self._told_bytes <= _MOST_KEPT_BYTES:
             self._told.append(message.body)
+
+
+async def farewell(ear: Ear) -> AsyncIterator[Message]:
+    """What a client is still told of a stream when this process is being stopped: of one that can be taken up again
+    elsewhere nothing, of any other its end.
+    """
+    if isinstance(ear, Listener) and not ear.is_resumable:
+        async for message in ear.farewell():
+            yield message

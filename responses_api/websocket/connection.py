@@ -24,6 +24,7 @@ from responses_api.protocol.sse import decode, frames_to_data
 from responses_api.services.access import authenticate
 from responses_api.services.create import Prepared, Started, prepare, start
 from responses_api.services.faults import STOPPED, internal_error
+from responses_api.services.listening import farewell
 from responses_api.services.offload import off_loop_if
 from responses_api.services.warm import warm
 from responses_api.websocket.memory import Memory
@@ -189,7 +190,8 @@ class Connection:
                 message = await started.listener.next_message()
         except asyncio.CancelledError:
             if self._is_stopped:
-                await self._tell(started.listener.break_off(STOPPED), request)
+                async for last_words in farewell(started.listener):
+                    await self._tell(last_words, request)
             raise
         except Exception:
             # The client has seen the response begin: whatever happens now has to be said in its events.

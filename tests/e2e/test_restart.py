@@ -3,7 +3,13 @@
 import pytest
 
 from tests.support.chat import chat_stream
-from tests.support.checks import assert_unknown_to, checked_response, checked_stream, output_text
+from tests.support.checks import (
+    assert_unknown_to,
+    checked_response,
+    checked_stream,
+    output_text,
+    stored_response,
+)
 from tests.support.client import wait_until
 from tests.support.service import Service
 
@@ -54,7 +60,7 @@ def test_a_worker_that_is_stopped_ends_what_takes_too_long_and_says_so(service: 
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_web_process_that_is_stopped_tells_its_client_and_cancels_what_it_asked(
+def test_a_web_process_that_is_stopped_tells_its_client_and_ends_what_it_asked(
     stream: bool, service: Service
 ) -> None:
     body = chat_stream("first", " second")
@@ -78,4 +84,5 @@ def test_a_web_process_that_is_stopped_tells_its_client_and_cancels_what_it_aske
     service.web.start()
     service.wait_ready()
     if stream:
+        assert stored_response(service.friend, failed["id"]) == failed
         assert_unknown_to(service.stranger, failed["id"])

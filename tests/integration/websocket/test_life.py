@@ -179,7 +179,7 @@ def test_a_process_that_cannot_wait_ends_its_response_by_the_rules(
     socket: Socket, friend: Client, upstream: ScriptedUpstream
 ) -> None:
     upstream.reply(body=BEGUN, end="hang")
-    socket.create(input="Hello")
+    socket.create(input="Hello", store=True)
     socket.create(input="waiting")
     frames = [socket.read() for _ in range(5)]
     upstream.wait_request().wait_paused()
@@ -189,6 +189,8 @@ def test_a_process_that_cannot_wait_ends_its_response_by_the_rules(
     assert json.loads(frames[-2])["error"]["code"] == "overloaded"
     assert json.loads(frames[-1])["response"]["status"] == "failed"
     assert [json.loads(frame)["sequence_number"] for frame in frames] == list(range(len(frames)))
+    last = json.loads(frames[-1])["response"]
+    assert stored_response(friend, last["id"]) == last
     assert socket.read_error()["status"] == 503
     assert socket.read_close() == 1012
     upstream.wait_request().wait_closed(1.0)
