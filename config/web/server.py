@@ -5,11 +5,14 @@ rest, which tells its clients, and lets the last bytes leave.
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
-from daphne.cli import CommandLineInterface
-from daphne.server import Server  # first: it installs the reactor
+from daphne.cli import CommandLineInterface  # first: it installs the reactor
+from daphne.http_protocol import WebRequest
+from daphne.server import Server
 from django.conf import settings
 from twisted.internet import defer
 from twisted.web.http import RESPONSES
@@ -26,6 +29,15 @@ _CLOSE_SECONDS: Final = 5.0
 
 # Twisted knows no 429 and no 426, and would call them "Unknown Status", which some clients show to people.
 RESPONSES.update({status.value: status.phrase.encode() for status in HTTPStatus if status not in RESPONSES})
+
+
+class Request(WebRequest):  # type: ignore[misc]  # daphne has no types
+    """One HTTP request. Its body is the application's alone: Twisted would read forms, and answer one that it cannot
+    read with a bare 400.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, parsePOSTFormSubmission=False, **options)
 
 
 class WebServer(Server):  # type: ignore[misc]  # daphne has no types
@@ -62,6 +74,7 @@ class WebServer(Server):  # type: ignore[misc]  # daphne has no types
         return defer.Deferred.fromFuture(asyncio.ensure_future(self._end()))
 
     def _take_over(self) -> None:
+        self.http_factory.buildProtocol = partial(_with_our_requests, self.http_factory.buildProtocol)
         self.ws_factory.protocol = Socket
         # A frame that breaks a rule is answered with a close code, not with a dropped connection; many clients read it
         # only when they have sent the rest of a message that is too large. Only a pong answers a ping, since a client
@@ -88,6 +101,12 @@ class WebServer(Server):  # type: ignore[misc]  # daphne has no types
     def _applications(self) -> "list[asyncio.Future[None]]":
         started = (details.get("application_instance") for details in self.connections.values())
         return [application for application in started if application is not None and not application.done()]
+
+
+def _with_our_requests(build: Callable[[Any], Any], address: Any) -> Any:
+    protocol = build(address)
+    protocol.requestFactory = Request
+    return protocol
 
 
 class CommandLine(CommandLineInterface):  # type: ignore[misc]

@@ -1,5 +1,7 @@
 """What operators and load balancers ask."""
 
+import pytest
+
 from tests.support.service import UPSTREAM_KEY, Service
 
 
@@ -19,3 +21,9 @@ def test_logs_tell_ids_and_no_content(service: Service) -> None:
     assert key is not None
     for secret in ("private", "You said", key, UPSTREAM_KEY):
         assert secret not in printed
+
+
+@pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=x", "x/y; charset=ä"])
+def test_a_body_of_any_type_reaches_the_service_which_refuses_it(kind: str, service: Service) -> None:
+    answer = service.friend.request("POST", "/responses", b"--x", {"content-type": kind})
+    assert (answer.status, answer.error["type"]) == (415, "invalid_request")
