@@ -259,12 +259,15 @@ class Emitter:
         if part is None or part.kind is not kind or part.key != delta.key:
             part = self._open_part(kind, delta.key)
         added = part.text.push(delta.text)
-        logprobs = delta.logprobs if type(delta) is TextDelta else ()
-        if logprobs:
-            part.logprobs.extend(logprobs)
+        if type(delta) is TextDelta and delta.logprobs:
+            part.logprobs.extend(delta.logprobs)
         if added != NOTHING:
-            self._frames.append(self._delta(part.delta_type, part.delta(added, logprobs)))
-            self._log.append((part.index, part.text.last_length, len(logprobs)))
+            self._tell_delta(part, added)
+
+    def _tell_delta(self, part: SpokenPart, text: bytes) -> None:
+        logprobs = part.untold_logprobs()
+        self._frames.append(self._delta(part.delta_type, part.delta(text, logprobs)))
+        self._log.append((part.index, part.text.last_length, len(logprobs)))
 
     def _open_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
         item = self._spoken
@@ -285,8 +288,7 @@ class Emitter:
             return
         rest = part.text.flush()
         if rest != NOTHING:
-            self._frames.append(self._delta(part.delta_type, part.delta(rest)))
-            self._log.append((part.index, part.text.last_length, 0))
+            self._tell_delta(part, rest)
         self._tell(part.kind.done(*part.place, str(part.text), **part.extra()))
         self._tell(part.kind.closed(*part.place, part.shape()))
 

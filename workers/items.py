@@ -83,7 +83,7 @@ def part_kinds(dialect: Dialect) -> dict[type, PartKind]:
 class SpokenPart:
     """A part that grows. Its delta event is laid out once, because it is made once a token."""
 
-    __slots__ = ("_head", "_tail", "delta_type", "index", "key", "kind", "logprobs", "place", "text")
+    __slots__ = ("_head", "_tail", "_told", "delta_type", "index", "key", "kind", "logprobs", "place", "text")
 
     def __init__(self, kind: PartKind, key: Hashable, place: Place) -> None:
         self.kind = kind
@@ -92,6 +92,7 @@ class SpokenPart:
         self.index = place[1]
         self.text = GrowingText()
         self.logprobs: list[Json] = []
+        self._told = 0
         event = kind.delta(*place, "")
         self.delta_type: str = event["type"]
         head, self._tail = encode(event).split(b'"delta":""')
@@ -101,6 +102,13 @@ class SpokenPart:
         """The delta event as JSON; `text` is a JSON string already."""
         tail = b',"logprobs":%b}' % encode(logprobs) if logprobs else self._tail
         return self._head + text + tail
+
+    def untold_logprobs(self) -> Sequence[Json]:
+        """Those that the next delta tells: with its own, those of text that was held back before it."""
+        if not self.logprobs:
+            return ()
+        told, self._told = self._told, len(self.logprobs)
+        return self.logprobs[told:]
 
     def shape(self) -> Json:
         """The part as items and events show it."""

@@ -134,6 +134,14 @@ def test_log_probabilities_are_told_with_their_text_and_kept() -> None:
     assert final(events)["output"][0]["content"][0]["logprobs"] == [logprob]
 
 
+@pytest.mark.parametrize("rest", ["\ude00 end", None])
+def test_log_probabilities_of_text_that_is_held_back_are_told_with_it(rest: str | None) -> None:
+    logprob = {"token": "a", "logprob": -0.25, "bytes": [97], "top_logprobs": []}
+    events = tell([TextDelta("content", "\ud83d", (logprob,)), *([text(rest)] if rest else [])])
+    assert [event["logprobs"] for event in of_kind(events, "output_text.delta")] == [[logprob]]
+    assert of_kind(events, "output_text.done")[0]["logprobs"] == [logprob]
+
+
 def test_text_after_calls_is_a_new_message() -> None:
     events = tell([text("a"), call(0, "c_1", "look", "{}"), text("b"), Stop("stop")])
     assert [item["type"] for item in final(events)["output"]] == ["message", "function_call", "message"]
