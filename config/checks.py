@@ -1,18 +1,20 @@
 """System checks of the configuration: each mistake has an id, says what is wrong and what would be right."""
 
 import os
+import sys
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
 from kombu import Connection
 from redis import ConnectionPool
 
 from config.logging import FORMATS, LEVELS
-from config.numbers import mistakes
 from config.seal_keys import seal_key_mistakes
+from config.variables import mistakes
 
 
 def check_secret_key(**_: Any) -> list[CheckMessage]:
@@ -31,7 +33,7 @@ def check_secret_key(**_: Any) -> list[CheckMessage]:
 
 def check_database(**_: Any) -> list[CheckMessage]:
     """antiphon.E001: only PostgreSQL has what the tenant scope and the chains need."""
-    engine = settings.DATABASES["default"].get("ENGINE", "")
+    engine = settings.DATABASE_ENGINE
     if engine == "django.db.backends.postgresql":
         return []
     return [
@@ -87,8 +89,8 @@ def _is_brokers(url: str) -> bool:
         return False
 
 
-def check_numbers(**_: Any) -> list[CheckMessage]:
-    """antiphon.E003: a variable that must be a number above zero."""
+def check_variables(**_: Any) -> list[CheckMessage]:
+    """antiphon.E003: a variable that must be a number above zero, or a switch that is neither on nor off."""
     return [
         Error(
             mistake, hint="Its default is used until it is right; README.md lists both.", id="antiphon.E003"
@@ -133,7 +135,7 @@ def check_logs(**_: Any) -> list[CheckMessage]:
 
 def check_live_database(databases: Any = None, **_: Any) -> list[CheckMessage]:
     """antiphon.E007, or what the database tells once it answers. Runs with `--database default`."""
-    if not databases:
+    if not databases or check_database():
         return []
     try:
         connection.ensure_connection()
@@ -146,7 +148,23 @@ def check_live_database(databases: Any = None, **_: Any) -> list[CheckMessage]:
                 id="antiphon.E007",
             )
         ]
-    return [*_check_role(), *_check_backends()]
+    return [*_check_role(), *_check_migrations(), *_check_backends()]
+
+
+def _check_migrations() -> list[CheckMessage]:
+    """antiphon.W005: tables of another version. No error, or `migrate`, which runs the checks, could not mend it."""
+    if "migrate" in sys.argv[1:2]:
+        return []
+    executor = MigrationExecutor(connection)
+    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        return []
+    return [
+        Warning(
+            "The database does not have the tables of this version yet.",
+            hint="Run manage.py migrate.",
+            id="antiphon.W005",
+        )
+    ]
 
 
 def _check_role() -> list[CheckMessage]:
@@ -199,7 +217,7 @@ def _check_backends() -> list[CheckMessage]:
 
 def register_all() -> None:
     """Register every check of this module."""
-    for check in (check_secret_key, check_database, check_valkey, check_broker, check_numbers, check_logs):
+    for check in (check_secret_key, check_database, check_valkey, check_broker, check_variables, check_logs):
         register(check)
     register(check_seal_keys)
     register(check_own_seal_keys, deploy=True)

@@ -13,14 +13,14 @@ from urllib.parse import quote
 import environ
 from django.urls import reverse_lazy
 
-from config.numbers import positive, positive_or_none
 from config.seal_keys import read_seal_keys
+from config.variables import positive, positive_or_none, switch
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
 ENV_FILES = (BASE_DIR / ".env", BASE_DIR / "var" / "run.env")
-ENV_FILES_IN_USE = () if env.bool("ANTIPHON_IGNORE_ENV_FILES", default=False) else ENV_FILES
+ENV_FILES_IN_USE = () if switch("ANTIPHON_IGNORE_ENV_FILES", default=False) else ENV_FILES
 _given = frozenset(os.environ)
 for _file in ENV_FILES_IN_USE:
     if _file.is_file() and os.access(_file, os.R_OK):
@@ -28,7 +28,7 @@ for _file in ENV_FILES_IN_USE:
 ENV_FILE_NAMES = frozenset(os.environ) - _given  # what the files told; who cares for news reads them again
 
 # --- web ------------------------------------------------------------------------------------------
-DEBUG = env.bool("DEBUG", default=False)
+DEBUG = switch("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="")
 INSECURE_SECRET_KEY = not SECRET_KEY
 if INSECURE_SECRET_KEY:
@@ -37,9 +37,9 @@ if INSECURE_SECRET_KEY:
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_TLS_PROXY", default=False) else None
+    ("HTTP_X_FORWARDED_PROTO", "https") if switch("BEHIND_TLS_PROXY", default=False) else None
 )
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("BEHIND_TLS_PROXY", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = switch("BEHIND_TLS_PROXY", default=False)
 APPEND_SLASH = False  # a trailing slash never changes the meaning: every route accepts both spellings
 
 ROOT_URLCONF = "config.urls"
@@ -122,6 +122,10 @@ _pool = {
 # A command of manage.py has one thread and says at once why it cannot connect; a pool would try until its time is over.
 _is_command = Path(sys.argv[0]).name == "manage.py"
 _database = env.db_url("DATABASE_URL", default="postgres://antiphon@127.0.0.1:5432/antiphon")
+DATABASE_ENGINE = _database["ENGINE"]
+if DATABASE_ENGINE != "django.db.backends.postgresql":
+    # Its driver is not here: naming it would end every command in a traceback. `check` says what is right (E001).
+    _database = {"ENGINE": "django.db.backends.dummy"}
 DATABASES = {
     "default": {
         **_database,
@@ -170,7 +174,7 @@ SEAL_KEYS = read_seal_keys(env.list("ANTIPHON_SEAL_KEYS", default=[]))
 SEAL_DAYS = positive_or_none(env.float, "ANTIPHON_SEAL_DAYS", 365.0)
 
 # --- WebSocket ------------------------------------------------------------------------------------
-WEBSOCKET = env.bool("ANTIPHON_WEBSOCKET", default=True)
+WEBSOCKET = switch("ANTIPHON_WEBSOCKET", default=True)
 WEBSOCKET_QUEUE = positive(env.int, "ANTIPHON_WEBSOCKET_QUEUE", 16)
 WEBSOCKET_SECONDS = positive(env.float, "ANTIPHON_WEBSOCKET_SECONDS", 3600.0)
 UNSENT_BYTES = positive(env.int, "ANTIPHON_UNSENT_BYTES", 32 * 1024 * 1024)

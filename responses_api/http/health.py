@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from celery import current_app
-from django.db import connection
+from django.db import ProgrammingError, connection
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -43,6 +43,8 @@ class Readyz(_Probe):
 def _state(check: Callable[[], bool]) -> str:
     try:
         return "ok" if check() else "missing"
+    except ProgrammingError:
+        return "failed: tables are missing; run manage.py migrate"
     except Exception as error:  # any failure of a part is this page's very subject
         return f"failed: {type(error).__name__}"
 

@@ -47,6 +47,6 @@ class Command(BaseCommand):
             raise CommandError(f"The tenant {tenant!r} is switched off; no key of it would work.")
         key = issue_key(owner, name=name, dialect=dialect, unserved_tools=options["unserved_tools"])
         if options["json"]:
-            self.stdout.write(json.dumps({"tenant": str(owner.id), "name": owner.name, "key": key}))
+            self.stdout.write(json.dumps({"tenant": str(owner.id), "name": name, "key": key}))
         else:
             self.stdout.write(f"A new key of tenant {owner.name} ({owner.id}), shown this once:\n{key}")

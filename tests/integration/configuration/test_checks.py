@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from psycopg import sql
 from pytest_django import Settings
 
-from config import numbers
+from config import variables
 from responses_api.models import Backend, Route
 
 
@@ -63,11 +63,14 @@ def test_a_secret_key_that_was_made_up_is_told(settings: Settings) -> None:
     assert set(found()) == {"antiphon.W001"}
 
 
-def test_another_database_than_postgresql_is_refused(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.sqlite3")
-    assert "antiphon.E001" in found()
+@pytest.mark.parametrize("url", ["mysql://me@127.0.0.1/antiphon", "sqlite:////tmp/antiphon.db"])
+def test_another_database_than_postgresql_is_refused(url: str, settings: Settings) -> None:
+    environment = {**os.environ, "DATABASE_URL": url}
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "check"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode != 0
+    assert "antiphon.E001" in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -130,12 +133,35 @@ def test_a_number_that_is_none_or_not_above_zero_is_named_and_its_default_used(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTIPHON_LEASE_SECONDS", value)
-    monkeypatch.setattr("config.numbers.mistakes", [])
-    monkeypatch.setattr("config.checks.mistakes", numbers.mistakes)
-    assert numbers.positive(environ.Env().float, "ANTIPHON_LEASE_SECONDS", 8.0) == 8.0
+    monkeypatch.setattr("config.variables.mistakes", [])
+    monkeypatch.setattr("config.checks.mistakes", variables.mistakes)
+    assert variables.positive(environ.Env().float, "ANTIPHON_LEASE_SECONDS", 8.0) == 8.0
     messages = found()
     assert set(messages) == {"antiphon.E003"}
     assert "ANTIPHON_LEASE_SECONDS" in messages["antiphon.E003"].msg
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("true", True), ("OFF", False), ("0", False), ("", True), (" yes ", True)]
+)
+def test_a_switch_is_on_or_off(value: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTIPHON_WEBSOCKET", value)
+    monkeypatch.setattr("config.variables.mistakes", [])
+    assert variables.switch("ANTIPHON_WEBSOCKET", default=True) is expected
+    assert variables.mistakes == []
+
+
+@pytest.mark.parametrize("default", [True, False])
+def test_a_switch_that_is_neither_is_named_and_its_default_used(
+    default: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTIPHON_WEBSOCKET", "perhaps")
+    monkeypatch.setattr("config.variables.mistakes", [])
+    monkeypatch.setattr("config.checks.mistakes", variables.mistakes)
+    assert variables.switch("ANTIPHON_WEBSOCKET", default=default) is default
+    messages = found()
+    assert set(messages) == {"antiphon.E003"}
+    assert "ANTIPHON_WEBSOCKET" in messages["antiphon.E003"].msg
 
 
 @pytest.mark.parametrize(("value", "expected"), [("0", None), ("0.0", None), ("30", 30.0), ("-1", 365.0)])
@@ -143,9 +169,9 @@ def test_a_number_whose_zero_means_no_limit(
     value: str, expected: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTIPHON_SEAL_DAYS", value)
-    monkeypatch.setattr("config.numbers.mistakes", [])
-    assert numbers.positive_or_none(environ.Env().float, "ANTIPHON_SEAL_DAYS", 365.0) == expected
-    assert len(numbers.mistakes) == (value == "-1")
+    monkeypatch.setattr("config.variables.mistakes", [])
+    assert variables.positive_or_none(environ.Env().float, "ANTIPHON_SEAL_DAYS", 365.0) == expected
+    assert len(variables.mistakes) == (value == "-1")
 
 
 def test_an_entry_that_is_no_seal_key_is_told_with_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,4 +237,15 @@ def test_a_database_that_an_older_version_made_is_checked_before_it_is_migrated(
         for column in newer:
             cursor.execute(f'ALTER TABLE responses_api_backend DROP COLUMN "{column}"')
         assert set(found(["default"])) <= {"antiphon.W003"}
+        transaction.set_rollback(True)
+
+
+def test_tables_of_another_version_are_told_with_the_command_that_helps(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connection.cursor() as cursor, transaction.atomic():
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'responses_api'")
+        assert "migrate" in str(found(["default"])["antiphon.W005"].hint)
+        monkeypatch.setattr("sys.argv", ["manage.py", "migrate"])
+        assert "antiphon.W005" not in found(["default"])
         transaction.set_rollback(True)

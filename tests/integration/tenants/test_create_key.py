@@ -27,7 +27,7 @@ def count_keys() -> int:
 def test_the_new_key_works_beside_the_old_one(stranger_tenant: Tenant) -> None:
     old = issue_key(stranger_tenant, name="old")
     made = json.loads(create_key("stranger", "--name", "new", "--json"))
-    assert (made["tenant"], made["name"]) == (str(stranger_tenant.id), "stranger")
+    assert (made["tenant"], made["name"]) == (str(stranger_tenant.id), "new")
     for key in (old, made["key"]):
         principal = find_principal(key)
         assert principal is not None

@@ -1,4 +1,4 @@
-"""Numbers from the environment: a mistake is kept for `manage.py check` instead of ending the import."""
+"""Numbers and switches from the environment: a mistake is kept for `manage.py check` instead of ending the import."""
 
 import os
 from collections.abc import Callable
@@ -8,8 +8,11 @@ import environ
 
 Number = TypeVar("Number", int, float)
 
+_ON: Final = frozenset({"true", "1", "yes", "on", "y", "ok"})
+_OFF: Final = frozenset({"false", "0", "no", "off", "n"})
+
 mistakes: Final[list[str]] = []
-"""One sentence for each variable whose value was no number above zero; its default is used."""
+"""One sentence for each variable whose value is wrong; its default is used."""
 
 
 def positive(read: Callable[..., Number], name: str, default: Number) -> Number:
@@ -30,3 +33,15 @@ def positive_or_none(read: Callable[..., Number], name: str, default: Number) ->
     if os.environ.get(name, "").strip() in ("0", "0.0"):
         return None
     return positive(read, name, default)
+
+
+def switch(name: str, *, default: bool) -> bool:
+    """Whether the variable `name` is on; `default` where it is not set, or neither on nor off."""
+    value = os.environ.get(name, "").strip().lower()
+    if value in _ON:
+        return True
+    if value in _OFF:
+        return False
+    if value:
+        mistakes.append(f"{name} is {value[:20]!r}; it must be true or false.")
+    return default
