@@ -13,6 +13,9 @@ from responses_api.protocol.plain import Json
 
 _T = TypeVar("_T")
 
+HEAD_BYTES: Final = 256
+"""How much of a job's bytes says whose it is."""
+
 Purpose = Literal["respond", "count_tokens", "compact"]
 """What a job asks of its worker: a response, how many tokens its input has, or its conversation compacted."""
 
@@ -91,8 +94,13 @@ class Job:
         return [*self.history, *self.input_items]
 
     def to_bytes(self) -> bytes:
-        """The job as JSON."""
+        """The job as JSON. Whose it is stands in the first `HEAD_BYTES`, before its conversation."""
         return orjson.dumps(_to_plain(self))
+
+    @staticmethod
+    def may_be_of(tenant_id: str, head: bytes) -> bool:
+        """Whether bytes that begin so can be a job of this tenant."""
+        return orjson.dumps(tenant_id) in head
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Job":

@@ -6,7 +6,7 @@ from typing import Any
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from responses_api.protocol import events
-from responses_api.protocol.job import Job
+from responses_api.protocol.job import HEAD_BYTES, Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
@@ -15,6 +15,9 @@ from responses_api.protocol.response import snapshot
 def find_running(tenant_id: uuid.UUID, response_id: str) -> Job | None:
     """The job of a response of this tenant that is still running, else None. Blocks: for threads."""
     client: Any = blocking_client()
+    # How long the answer takes must not tell a stranger that there is something, and how large.
+    if not Job.may_be_of(str(tenant_id), client.getrange(names.job(response_id), 0, HEAD_BYTES - 1)):
+        return None
     envelope: bytes | None = client.get(names.job(response_id))
     if envelope is None:
         return None

@@ -3,12 +3,16 @@
 import pytest
 
 from responses_api.models import Item
+from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from responses_api.services import running
 from tenants.models import Tenant
 from tenants.scoping import operator_scope
 from tests.integration.builders import stored
+from tests.support.chat import chat_stream
 from tests.support.checks import assert_unknown_to
 from tests.support.client import Client
+from tests.support.upstream import ScriptedUpstream
 
 
 @pytest.fixture
@@ -206,3 +210,27 @@ def test_known_values_of_include_are_taken_however_a_list_is_written(
     for asked in (path, f"{path}/input_items"):
         assert stranger.get(f"{asked}?{query}").json() == stranger.get(asked).json()
     assert stranger.get(f"{path}/input_items?include=x").error["param"] == "include"
+
+
+def test_a_stranger_has_nothing_read_of_a_response_that_runs(
+    friend: Client, stranger: Client, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = chat_stream("Hel", "lo")
+    upstream.reply(body=body, pause_at=body.index(b"lo"))
+    with friend.stream(input="Hello") as exchange:
+        response_id = exchange.read_event("response.created")["response"]["id"]
+        read: list[bytes] = []
+
+        class Watched(Job):
+            @classmethod
+            def from_bytes(cls, data: bytes) -> Job:
+                read.append(data)
+                return Job.from_bytes(data)
+
+        monkeypatch.setattr(running, "Job", Watched)
+        assert_unknown_to(stranger, response_id)
+        assert read == []
+        assert friend.get(f"/responses/{response_id}").json()["status"] == "in_progress"
+        assert len(read) == 1
+        upstream.wait_request().resume()
+        exchange.read_all()
