@@ -6,7 +6,6 @@ before anything was generated gives its key back.
 """
 
 import asyncio
-import hashlib
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import orjson
 import structlog
 from django.conf import settings
 from django.db import connection
+from django.utils.crypto import salted_hmac
 from redis.exceptions import RedisError
 
 from responses_api.eventlog import bus, claims
@@ -40,6 +40,7 @@ from tenants.scoping import operator_scope, tenant_scope
 log = structlog.get_logger(__name__)
 
 HEADER: Final = "Idempotency-Key"
+_SALT: Final = "antiphon.idempotent-request"
 _LOOK_SECONDS: Final = 0.1
 
 # A key that has expired is as good as none.
@@ -123,8 +124,9 @@ def purge() -> int:
 
 
 def _digest(request: CreateRequest) -> bytes:
-    """What was asked, whatever the order of its fields."""
-    return hashlib.sha256(orjson.dumps(request.to_plain(), option=orjson.OPT_SORT_KEYS)).digest()
+    """What was asked, whatever the order of its fields. Keyed, so that nobody who reads the row can try out guesses."""
+    plain = orjson.dumps(request.to_plain(), option=orjson.OPT_SORT_KEYS)
+    return salted_hmac(_SALT, plain, algorithm="sha256").digest()
 
 
 def _reserve(tenant_id: uuid.UUID, key: str, digest: bytes, mine: str) -> _Held:

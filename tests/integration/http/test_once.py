@@ -313,3 +313,16 @@ def test_what_is_kept_in_valkey_of_what_is_not_stored_expires(
     assert names.journal(response_id) in left
     assert all(VALKEY.ttl(name) > 0 for name in left)
     assert VALKEY.ttl(names.journal(response_id)) <= 60
+
+
+def test_what_was_asked_cannot_be_guessed_from_the_row(
+    friend: Client, friend_tenant: Tenant, key: str
+) -> None:
+    answered(friend, key, input="yes", store=False)
+    with tenant_scope(friend_tenant.id):
+        digest = bytes(IdempotentRequest.objects.get().digest)
+    another_key = f"{key}-2"
+    with override_settings(SECRET_KEY="of another service"):
+        answered(friend, another_key, input="yes", store=False)
+    with tenant_scope(friend_tenant.id):
+        assert bytes(IdempotentRequest.objects.get(key=another_key).digest) != digest

@@ -58,7 +58,9 @@ class FaultyProxy:
             connector=aiohttp.TCPConnector(limit=0), auto_decompress=False
         ) as session:
             self._session = session
-            runner = web.ServerRunner(web.Server(self._answer, auto_decompress=False), shutdown_timeout=1)
+            runner = web.ServerRunner(
+                web.Server(self._answer, auto_decompress=False, access_log=None), shutdown_timeout=1
+            )
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
