@@ -9,9 +9,11 @@ from typing import Final
 
 import redis.asyncio as redis_asyncio
 import structlog
+from celery import current_app
 from django.conf import settings
 from redis.exceptions import RedisError
 
+from responses_api.dispatch import BACKGROUND_QUEUE
 from responses_api.eventlog import claims
 from responses_api.eventlog.publish import missing_inboxes
 from workers.errand import Errand
@@ -28,6 +30,7 @@ class Lease:
     def __init__(self, client: "redis_asyncio.Redis", running: Mapping[str, Generation | Errand]) -> None:
         self.worker = _new_name()
         self._client = client
+        self._background_only = _takes_background_alone()
         self._running = running
         self._missing: set[str] = set()
         self._look = asyncio.Event()
@@ -36,7 +39,7 @@ class Lease:
         """Make the worker known, however long Valkey takes to answer."""
         while True:
             try:
-                await claims.register(self._client, self.worker)
+                await claims.register(self._client, self.worker, background_only=self._background_only)
             except (RedisError, OSError) as error:
                 log.warning("Valkey does not answer, trying again", error=type(error).__name__)
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -65,7 +68,7 @@ class Lease:
         self._look.clear()
 
     async def _beat(self) -> None:
-        if not await claims.beat(self._client, self.worker):
+        if not await claims.beat(self._client, self.worker, background_only=self._background_only):
             await self._begin_anew()
         await self._cancel_unwanted()
         await self._cancel_unheard()
@@ -77,7 +80,7 @@ class Lease:
         for generation in list(self._running.values()):
             if generation.worker == lost:
                 generation.abandon()
-        await claims.register(self._client, self.worker)
+        await claims.register(self._client, self.worker, background_only=self._background_only)
         await claims.forsake(self._client, lost)
 
     async def _cancel_unwanted(self) -> None:
@@ -96,6 +99,11 @@ class Lease:
             if generation.job.inbox in gone:
                 log.info("web process gone, cancelling", response_id=generation.job.response_id)
                 generation.cancel()
+
+
+def _takes_background_alone() -> bool:
+    """Whether this process was started for the background queue and no other."""
+    return set(current_app.amqp.queues.consume_from) == {BACKGROUND_QUEUE}
 
 
 def _new_name() -> str:

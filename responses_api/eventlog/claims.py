@@ -174,10 +174,13 @@ def claim(response_ids: list[str], worker: str) -> list[tuple[str, bytes]]:
     return [(response_id, job) for response_id, job in zip(response_ids, replies, strict=True) if job]
 
 
-async def beat(client: "redis_asyncio.Redis", worker: str) -> bool:
-    """Renew the worker's lease. False: it had been given up as lost meanwhile, and what it ran is ended by others."""
+async def beat(client: "redis_asyncio.Redis", worker: str, *, background_only: bool = False) -> bool:
+    """Renew the worker's lease. False: it had been given up as lost meanwhile, and what it ran is ended by others.
+
+    `background_only`: it takes nothing that a client waits for.
+    """
     pipeline = client.pipeline(transaction=True)
-    pipeline.set(names.beat(worker), b"1", px=_lease_milliseconds())
+    pipeline.set(names.beat(worker), _sign(background_only), px=_lease_milliseconds())
     pipeline.sismember(names.WORKERS, worker)
     pipeline.exists(names.lost(worker))
     _, is_known, is_lost = await pipeline.execute()
@@ -200,10 +203,22 @@ async def cancelled(client: "redis_asyncio.Redis", response_ids: list[str]) -> l
     ]
 
 
-async def register(client: "redis_asyncio.Redis", worker: str) -> None:
-    """Make the worker known, alive from now on."""
+def is_anybody_there() -> bool:
+    """Whether a worker lives that takes what clients wait for."""
+    client: Any = blocking_client()
+    workers = [names.beat(raw.decode()) for raw in client.smembers(names.WORKERS)]
+    return bool(workers) and _sign(background_only=False) in client.mget(workers)
+
+
+def _sign(background_only: bool) -> bytes:
+    """What a worker's beat tells of it."""
+    return b"background" if background_only else b"1"
+
+
+async def register(client: "redis_asyncio.Redis", worker: str, *, background_only: bool = False) -> None:
+    """Make the worker known, alive from now on. `background_only`: as for `beat`."""
     pipeline = client.pipeline(transaction=True)
-    pipeline.set(names.beat(worker), b"1", px=_lease_milliseconds())
+    pipeline.set(names.beat(worker), _sign(background_only), px=_lease_milliseconds())
     pipeline.sadd(names.WORKERS, worker)
     pipeline.delete(names.lost(worker))
     await pipeline.execute()

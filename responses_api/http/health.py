@@ -1,7 +1,6 @@
 """`/healthz`: the process lives. `/readyz`: the parts it needs answer, and which one does not."""
 
 from collections.abc import Callable
-from typing import Any
 
 from celery import current_app
 from django.db import ProgrammingError, connection
@@ -9,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from responses_api.eventlog import names
+from responses_api.eventlog.claims import is_anybody_there
 from responses_api.eventlog.connection import blocking_client
 from tenants.scoping import operator_scope
 
@@ -65,14 +64,9 @@ def _broker() -> bool:
     return True
 
 
-def _worker() -> bool:
-    client: Any = blocking_client()
-    return any(client.exists(names.beat(raw.decode())) for raw in client.smembers(names.WORKERS))
-
-
 _CHECKS: dict[str, Callable[[], bool]] = {
     "database": _database,
     "valkey": _valkey,
     "broker": _broker,
-    "worker": _worker,
+    "worker": is_anybody_there,
 }

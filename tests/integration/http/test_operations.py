@@ -11,8 +11,8 @@ import structlog
 from django.db import connection
 
 from config.local.valkey import free_port
-from responses_api.eventlog import names
-from responses_api.eventlog.connection import blocking_client
+from responses_api.eventlog import claims, names
+from responses_api.eventlog.connection import asyncio_client, blocking_client
 from tenants.models import Tenant
 from tests.integration.conftest import UPSTREAM_KEY
 from tests.support.chat import chat_error, chat_stream
@@ -61,6 +61,20 @@ def test_a_missing_worker_is_named(root: Client, friend: Client) -> None:
     VALKEY.sadd(names.WORKERS, *workers)
     assert (status, states.pop("worker")) == (503, "missing")
     assert set(states.values()) == {"ok"}
+
+
+async def test_a_worker_for_the_background_alone_is_none_for_who_waits(root: Client, friend: Client) -> None:
+    workers = VALKEY.smembers(names.WORKERS)
+    VALKEY.delete(names.WORKERS)
+    async with asyncio_client() as client:
+        try:
+            await claims.register(client, "test:background", background_only=True)
+            assert parts(root)[1]["worker"] == "missing"
+            await claims.beat(client, "test:background")
+            assert parts(root)[1]["worker"] == "ok"
+        finally:
+            claims.unregister("test:background")
+            VALKEY.sadd(names.WORKERS, *workers)
 
 
 def test_a_missing_broker_is_named(root: Client, friend: Client, monkeypatch: pytest.MonkeyPatch) -> None:
