@@ -76,6 +76,7 @@ class Request:
     _closed: threading.Event = field(default_factory=threading.Event)
     _paused: threading.Event = field(default_factory=threading.Event)
     _answered: threading.Event = field(default_factory=threading.Event)
+    _resumed: threading.Event = field(default_factory=threading.Event)
     _resume: Callable[[], None] = lambda: None
 
     @property
@@ -112,7 +113,8 @@ class Request:
         _wait(self._answered, timeout, f"the reply to {self.path} was not written within {timeout} s")
 
     def resume(self) -> None:
-        """Let a paused reply go on."""
+        """Let a paused reply go on, or one that has not come to its pause yet pass it."""
+        self._resumed.set()
         self._resume()
 
 
@@ -191,6 +193,8 @@ class Connection(asyncio.Protocol):
             loop.call_soon_threadsafe(gate.set)
 
         request._resume = resume
+        if request._resumed.is_set():  # a test may be quicker than this loop
+            gate.set()
         if reply.end == "mute":
             await self._forever(request)
         if reply.delay_ms:
