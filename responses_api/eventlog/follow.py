@@ -37,9 +37,6 @@ class Source(Protocol):
 
     client: "redis_asyncio.Redis"
 
-    async def replay(self, response_id: str, follower: "Follower") -> None:
-        """Give the follower what it missed."""
-
     def forget(self, response_id: str) -> None:
         """Drop what still comes for the response."""
 
@@ -108,7 +105,9 @@ class Follower:
 
     async def replay(self) -> None:
         """Take from the journal what has not come."""
-        await self._inbox.replay(self._response_id, self)
+        entries: Any = await self._inbox.client.xrange(names.journal(self._response_id))
+        for message in journal.messages(entries):
+            self.push(message)
 
     async def is_claimed(self) -> bool:
         """Whether a worker has taken the job."""
@@ -210,17 +209,11 @@ class Inbox:
         """Messages before this one were lost (Valkey failed over, say): the journal was written with them."""
         log.warning("messages were missed; replaying from the journal", response_id=response_id)
         try:
-            await self.replay(response_id, follower)
+            await follower.replay()
         except (RedisError, OSError) as error:
             log.warning("the journal could not be read", error=type(error).__name__)
         if not follower.push(message):
             follower.fail(_LOST)
-
-    async def replay(self, response_id: str, follower: Follower) -> None:
-        """Give the follower what the journal has and the inbox did not bring."""
-        entries: Any = await self.client.xrange(names.journal(response_id))
-        for message in journal.messages(entries):
-            follower.push(message)
 
     async def _keep_house(self) -> None:
         """Drop what was read, and keep the inbox alive: one that nobody reads expires, which tells the workers."""
@@ -240,8 +233,8 @@ class Inbox:
         """The inbox was lost (Valkey restarted, or this process slept): make it anew and replay what was missed."""
         log.warning("the inbox was lost; replaying from the journals", followers=len(self._followers))
         await self._make()
-        for response_id, follower in list(self._followers.items()):
-            await self.replay(response_id, follower)
+        for follower in list(self._followers.values()):
+            await follower.replay()
 
 
 def _following(entry_id: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 from redis.exceptions import RedisError
 
-from responses_api.eventlog import journal, names
+from responses_api.eventlog import names
 from responses_api.eventlog.claims import background_seconds
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.follow import Follower, streams
@@ -76,17 +76,11 @@ class Tail:
         self._readers.setdefault(response_id, set()).add(reader)
         try:
             await self._ring()
-            await self.replay(response_id, reader)
+            await reader.replay()
         except BaseException:
             reader.close()
             raise
         return reader
-
-    async def replay(self, response_id: str, follower: Follower) -> None:
-        """Give the follower everything that the journal has and it has not."""
-        entries: Any = await self.client.xrange(names.journal(response_id))
-        for message in journal.messages(entries):
-            follower.push(message)
 
     def forget(self, response_id: str) -> None:
         """Stop following a response altogether."""
@@ -147,19 +141,20 @@ class Tail:
             message = Message.from_bytes(fields[b"m"])
             for reader in list(self._readers.get(response_id, ())):
                 if not reader.push(message):
-                    self._catch_up(response_id, reader)
+                    self._catch_up(reader)
 
-    def _catch_up(self, response_id: str, reader: Reader) -> None:
+    def _catch_up(self, reader: Reader) -> None:
         """A reader that has just come misses what was told before."""
-        replay = asyncio.create_task(self._replay_again(response_id, reader))
+        replay = asyncio.create_task(_replay_again(reader))
         self._replays.add(replay)
         replay.add_done_callback(self._replays.discard)
 
-    async def _replay_again(self, response_id: str, reader: Reader) -> None:
-        try:
-            await self.replay(response_id, reader)
-        except (RedisError, OSError) as error:
-            log.warning("a journal could not be read", error=type(error).__name__)
+
+async def _replay_again(reader: Reader) -> None:
+    try:
+        await reader.replay()
+    except (RedisError, OSError) as error:
+        log.warning("a journal could not be read", error=type(error).__name__)
 
 
 _tail: Tail | None = None
