@@ -1,6 +1,9 @@
 """How the look at one rule can end."""
 
+from collections.abc import Iterable
 from typing import Final, Literal
+
+from responses_api.conformance.violations import Violation
 
 Verdict = Literal["pass", "fail", "not applicable", "not shown"]
 
@@ -38,3 +41,9 @@ def require(holds: bool, otherwise: str) -> None:
     """Go on if it holds. Raises `Broken` with the sentence `otherwise`."""
     if not holds:
         raise Broken(otherwise)
+
+
+def require_unbroken(violations: Iterable[Violation]) -> None:
+    """Go on if a stream was found without fault. Raises `Broken` with the first of the violations."""
+    for violation in violations:
+        raise Broken(violation.message)

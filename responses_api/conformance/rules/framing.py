@@ -1,15 +1,14 @@
 """How a stream is framed on HTTP (S1)."""
 
 from responses_api.conformance.evidence import all_streams, text_stream
-from responses_api.conformance.outcomes import Broken, NotApplicable, require
+from responses_api.conformance.outcomes import NotApplicable, require, require_unbroken
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server
 
 
 async def _require_none(server: Server, aspect: str) -> None:
     for told in await all_streams(server):
-        for violation in told.violations("S1", aspect):
-            raise Broken(violation.message)
+        require_unbroken(told.violations("S1", aspect))
 
 
 @rule("framing.content-type", "A stream has Content-Type text/event-stream.", section="HTTP Responses")

@@ -9,7 +9,7 @@ from responses_api.conformance.evidence import (
     stored_response,
     text_of,
 )
-from responses_api.conformance.outcomes import Broken, NotShown, require
+from responses_api.conformance.outcomes import Broken, NotShown, require, require_unbroken
 from responses_api.conformance.prompts import GOODBYE, HELLO
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server
@@ -193,5 +193,4 @@ async def same_as_get(server: Server) -> None:
     await stored_response(server)
     for response in (await set_response(server), await plain_response(server)):
         got = (await server.get(f"/responses/{response['id']}")).json()
-        for violation in compare_with_get(response, got):
-            raise Broken(violation.message)
+        require_unbroken(compare_with_get(response, got))

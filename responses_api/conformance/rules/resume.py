@@ -4,7 +4,7 @@ from typing import Any
 
 from responses_api.conformance.evidence import all_streams, never_id, stored_response, text_stream
 from responses_api.conformance.expect import refused
-from responses_api.conformance.outcomes import Broken, NotApplicable, NotShown, require
+from responses_api.conformance.outcomes import Broken, NotApplicable, NotShown, require, require_unbroken
 from responses_api.conformance.prompts import HELLO, SLOW_COUNT
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server, answered, offered
@@ -85,8 +85,7 @@ async def background(server: Server) -> None:
     rest = await _again(server, response_id, f"&starting_after={number}")
     whole = await _again(server, response_id)
     _require_same([*before, *rest.events], whole.events, "the two parts are not the stream")
-    for violation in whole.stream.violations:
-        raise Broken(violation.message)
+    require_unbroken(whole.stream.violations)
     if len(before) == len(whole.events):
         raise NotShown("the answer had ended before the client left")
 

@@ -1,7 +1,7 @@
 """What the events of a stream tell, and in which order (S2 to S9)."""
 
 from responses_api.conformance.evidence import all_streams, call_stream, stored_response, text_stream
-from responses_api.conformance.outcomes import Broken, NotShown, require
+from responses_api.conformance.outcomes import Broken, NotShown, require, require_unbroken
 from responses_api.conformance.prompts import COUNT, GOODBYE, HELLO
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server
@@ -77,8 +77,7 @@ async def parts(server: Server) -> None:
 )
 async def calls(server: Server) -> None:
     told = await call_stream(server)
-    for violation in told.violations("S7"):
-        raise Broken(violation.message)
+    require_unbroken(told.violations("S7"))
 
 
 @rule(
@@ -122,8 +121,7 @@ async def cut_short(server: Server) -> None:
     output = final.get("output") or []
     if output:
         require(output[-1].get("status", "incomplete") == "incomplete", "the last item is not incomplete")
-    for violation in told.violations("S8"):
-        raise Broken(violation.message)
+    require_unbroken(told.violations("S8"))
 
 
 @rule(
@@ -160,8 +158,7 @@ async def obfuscation(server: Server) -> None:
         all(event.get("obfuscation") for event in told),
         "a delta has no obfuscation although it was asked for",
     )
-    for violation in padded.violations("S6"):
-        raise Broken(violation.message)
+    require_unbroken(padded.violations("S6"))
 
 
 @rule(
@@ -174,8 +171,7 @@ async def get_equal(server: Server) -> None:
     await stored_response(server)
     for told in await all_streams(server):
         got = (await server.get(f"/responses/{told.final.get('id')}")).json()
-        for violation in compare_with_get(told.final, got):
-            raise Broken(violation.message)
+        require_unbroken(compare_with_get(told.final, got))
 
 
 @rule(

@@ -1,7 +1,7 @@
 """WebSocket: the events of a response, turn by turn."""
 
 from responses_api.conformance.evidence import stored_response
-from responses_api.conformance.outcomes import Broken, NotApplicable, NotShown, require
+from responses_api.conformance.outcomes import NotApplicable, NotShown, require, require_unbroken
 from responses_api.conformance.prompts import HELLO
 from responses_api.conformance.registry import rule
 from responses_api.conformance.server import Server
@@ -24,9 +24,8 @@ async def _hello(server: Server) -> Turn:
 
 
 async def _require_none(server: Server, *names: str) -> None:
-    for violation in (await _hello(server)).stream.violations:
-        if violation.rule in names:
-            raise Broken(violation.message)
+    violations = (await _hello(server)).stream.violations
+    require_unbroken(violation for violation in violations if violation.rule in names)
 
 
 @rule(
@@ -81,8 +80,7 @@ async def get_equal(server: Server) -> None:
         final = (await socket.turn(input=HELLO)).final
         got = await server.get(f"/responses/{final.get('id')}")
         require(got.status == 200, f"GET answers {got.status} right after the terminal event")
-    for violation in compare_with_get(final, got.json()):
-        raise Broken(violation.message)
+    require_unbroken(compare_with_get(final, got.json()))
 
 
 @rule(
