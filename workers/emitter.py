@@ -14,7 +14,7 @@ from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.items import SealedType
 from responses_api.protocol.plain import Json
-from responses_api.protocol.response import shown_item
+from responses_api.protocol.response import shown_item, shown_output
 from responses_api.protocol.score import Delta, compose
 from responses_api.protocol.sse import encode, numbered_frame
 from responses_api.protocol.truncation import Truncation
@@ -138,7 +138,7 @@ class Emitter:
     def response(self) -> Json:
         """The snapshot now: final after the end, before it with open items as far as they were told."""
         record = self.record
-        return {**record, "output": [shown_item(item, self._include) for item in record["output"]]}
+        return {**record, "output": shown_output(record["output"], self._include)}
 
     @property
     def record(self) -> Json:
@@ -272,15 +272,19 @@ class Emitter:
     def _open_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
         item = self._spoken
         if item is None or item.type != kind.item_type:
-            item = Spoken(kind.item_type, self._new_id(ids.item_prefix(kind.item_type)), len(self._items))
-            self._open_item(item)
-            self._spoken = item
+            item = self._open_spoken(kind.item_type)
         else:
             self._close_part()
         part = item.add_part(kind, key)
         self._tell(kind.added(*part.place, part.shape()))
         self._part = part
         return part
+
+    def _open_spoken(self, item_type: str) -> Spoken:
+        item = Spoken(item_type, self._new_id(ids.item_prefix(item_type)), len(self._items))
+        self._open_item(item)
+        self._spoken = item
+        return item
 
     def _close_part(self) -> None:
         part, self._part = self._part, None
@@ -298,9 +302,7 @@ class Emitter:
             return
         item = self._spoken
         if item is None or item.type != "reasoning":
-            item = Spoken("reasoning", self._new_id(ids.REASONING), len(self._items))
-            self._open_item(item)
-            self._spoken = item
+            item = self._open_spoken("reasoning")
         item.states.append(report.state)
 
     # ------------------------------------------------------------------ compaction

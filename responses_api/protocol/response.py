@@ -43,7 +43,7 @@ def snapshot(
         "model": request.model,
         "previous_response_id": request.previous_response_id,
         "instructions": request.instructions,
-        "output": [shown_item(item, request.include) for item in output],
+        "output": shown_output(output, request.include),
         "error": error,
         "tools": request.tools,
         "tool_choice": request.tool_choice,
@@ -91,6 +91,11 @@ def shown_item(item: Json, include: Container[str]) -> Json:
     if item["type"] != "reasoning" or "encrypted_content" not in item or ENCRYPTED_CONTENT in include:
         return item
     return {name: value for name, value in item.items() if name != "encrypted_content"}
+
+
+def shown_output(output: Iterable[Json], include: Container[str]) -> list[Json]:
+    """Output items as `shown_item` shows each."""
+    return [shown_item(item, include) for item in output]
 
 
 def usage(

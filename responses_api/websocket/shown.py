@@ -9,7 +9,7 @@ from typing import Final
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
-from responses_api.protocol.response import ENCRYPTED_CONTENT, shown_item
+from responses_api.protocol.response import ENCRYPTED_CONTENT, shown_item, shown_output
 from responses_api.protocol.sse import decode, encode
 
 _MARK: Final = b'"encrypted_content":'
@@ -30,6 +30,6 @@ def shown_event(data: bytes, request: CreateRequest) -> bytes:
     if "item" in event:
         event["item"] = shown_item(event["item"], request.include)
     if "response" in event:
-        output = [shown_item(item, request.include) for item in event["response"]["output"]]
+        output = shown_output(event["response"]["output"], request.include)
         event["response"] = {**event["response"], "output": output}
     return encode(event)
