@@ -1,7 +1,6 @@
 """Chains with compactions in them: whatever was read before, in whatever order, the context is the compacted window."""
 
 import random
-from collections.abc import Iterator
 
 import pytest
 from pytest_django import Settings
@@ -10,27 +9,15 @@ from responses_api import chains
 from responses_api.protocol.compaction import continued
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
-from responses_api.recent import RecentContexts, recent_contexts
+from responses_api.recent import RecentContexts
 from responses_api.services.finish import finish
 from responses_api.services.identity import new_id
 from responses_api.services.stored import delete
 from tenants.models import Tenant
-from tenants.scoping import tenant_scope
 from tests.integration.builders import ended, job_of, said
+from tests.integration.chains.reading import load
 
-pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture(autouse=True)
-def nothing_read() -> Iterator[None]:
-    recent_contexts.clear()
-    yield
-    recent_contexts.clear()
-
-
-def load(tenant: Tenant, response_id: str) -> list[Json]:
-    with tenant_scope(tenant.id):
-        return chains.load_context(response_id)
+pytestmark = pytest.mark.usefixtures("database", "nothing_read")
 
 
 class Tree:

@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -19,21 +18,9 @@ from responses_api.services.stored import delete
 from tenants.models import Tenant
 from tenants.scoping import operator_scope, tenant_scope
 from tests.integration.builders import stored
+from tests.integration.chains.reading import load
 
-pytestmark = pytest.mark.usefixtures("database")
-
-
-@pytest.fixture(autouse=True)
-def nothing_read() -> Iterator[None]:
-    """A process that has read nothing yet."""
-    recent_contexts.clear()
-    yield
-    recent_contexts.clear()
-
-
-def load(tenant: Tenant, response_id: str) -> list[Json]:
-    with tenant_scope(tenant.id):
-        return chains.load_context(response_id)
+pytestmark = pytest.mark.usefixtures("database", "nothing_read")
 
 
 def texts(items: list[Json]) -> list[str]:

@@ -19,6 +19,7 @@ from responses_api.protocol.score import compose, perform
 from responses_api.protocol.sse import DONE, decode, encode, frames_to_data, numbered_frame
 from responses_api.protocol.truncation import Truncation
 from tests.unit.workers.builders import base_snapshot, counting_ids
+from tests.unit.workers.told import play
 from workers.backends.parts import (
     CallDelta,
     Compacted,
@@ -97,13 +98,7 @@ def test_whatever_an_emitter_told_comes_back_as_it_was(
     include: list[str],
 ) -> None:
     emitter = emitter_of(dialect=dialect, padded=padded, background=background, include=include)
-    emitter.start()
-    try:
-        for part in parts:
-            emitter.feed(part)
-        end(emitter)
-    except ProtocolError as error:
-        emitter.fail(error)
+    play(emitter, parts, end)
     final, score = emitter.response, emitter.score()
     assert score is not None
     assert told_again(final, score) == emitter.drain() + emitter.terminal()

@@ -32,6 +32,12 @@ def tell(
     Parts that the emitter refuses fail the response, as a worker does.
     """
     emitter = new_emitter(**options)
+    play(emitter, parts, end)
+    return read_back(emitter, check=check)
+
+
+def play(emitter: Emitter, parts: Iterable[Part], end: Callable[[Emitter], None]) -> None:
+    """Run an emitter from its start to its end; parts that it refuses fail the response, as in a worker."""
     emitter.start()
     try:
         for part in parts:
@@ -39,7 +45,6 @@ def tell(
         end(emitter)
     except ProtocolError as error:
         emitter.fail(error)
-    return read_back(emitter, check=check)
 
 
 def read_back(emitter: Emitter, *, check: bool = True) -> list[Json]:
