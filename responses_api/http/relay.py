@@ -15,7 +15,7 @@ from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
 from responses_api.services.access import authenticate
 from responses_api.services.faults import STOPPED, internal_error
-from responses_api.services.identity import REQUEST_ID_HEADER, request_id_of
+from responses_api.services.identity import REQUEST_ID_FIELD, request_id_in
 from responses_api.services.listening import Ear, farewell
 from tenants.keys import Principal
 
@@ -35,8 +35,7 @@ class Exchange:
 
     def __init__(self, scope: Any, send: Any) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        given = self.headers.get(REQUEST_ID_HEADER.lower().encode())
-        self.request_id = request_id_of(given.decode("latin-1") if given else None)
+        self.request_id = request_id_in(self.headers)
         self._send = send
         self._is_begun = False
         self.is_left = False
@@ -49,7 +48,7 @@ class Exchange:
             {
                 "type": "http.response.start",
                 "status": status,
-                "headers": [*headers, (REQUEST_ID_HEADER.lower().encode(), self.request_id.encode())],
+                "headers": [*headers, (REQUEST_ID_FIELD, self.request_id.encode())],
             }
         )
 

@@ -38,23 +38,23 @@ def prelude(job: Job) -> Message:
     return numbered(Kind.EVENTS, opening(job)[:-1], 0)
 
 
-def accept(job: Job) -> None:
+def accept(job: Job, envelope: bytes) -> None:
     """Store the response, then offer it to the workers. Once it is stored it will be worked on, come what may.
 
-    Raises the database's error; then there is no response.
+    `envelope` is the job as bytes. Raises the database's error; then there is no response.
     """
     open_row(job, running_snapshot(job, "queued"))
     try:
-        offer(job)
+        offer(job, envelope)
     except (RedisError, OSError) as error:
         log.warning("a background response waits for Valkey", error=type(error).__name__)
 
 
-def offer(job: Job, told: Message | None = None) -> None:
+def offer(job: Job, envelope: bytes, told: Message | None = None) -> None:
     """Hand the job to the workers; `told` is what was told of it before. Raises RedisError or OSError; then its row is
     found later.
     """
-    claims.offer_background(job.response_id, job.to_bytes(), (told or prelude(job)).to_bytes())
+    claims.offer_background(job.response_id, envelope, (told or prelude(job)).to_bytes())
     announce(job.response_id)
 
 

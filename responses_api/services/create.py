@@ -70,7 +70,7 @@ async def create(
     prepared = await prepare(
         principal=principal, request=request, dialect=dialect, request_id=request_id, purpose=purpose
     )
-    return await start_background(prepared.job) if request.background else start(prepared)
+    return await start_background(prepared) if request.background else start(prepared)
 
 
 async def prepare(
@@ -148,12 +148,13 @@ def _hand_over(job: Job, envelope: bytes, follower: Follower) -> None:
     )
 
 
-async def start_background(job: Job) -> Started:
+async def start_background(prepared: Prepared) -> Started:
     """Store a background response and hand its job to a worker, for which nobody waits.
 
     Raises `ProtocolError` 503 where it could not be stored.
     """
-    await in_database(accept, job)
+    job = prepared.job
+    await in_database(accept, job, prepared.envelope)
     if job.request["stream"]:
         return Started(job.response_id, await follow_running(job))
     return Started(job.response_id, Said(answer(running_snapshot(job, "queued"))))

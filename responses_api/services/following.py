@@ -23,7 +23,7 @@ from responses_api.protocol.obfuscation import with_padding
 from responses_api.protocol.sse import frames_of
 from responses_api.services.background import job_of_row
 from responses_api.services.database import in_database
-from responses_api.services.listening import Ear, Listener
+from responses_api.services.listening import Ear, Listener, Stored
 from responses_api.services.running import find_running
 from responses_api.services.stored import missing, rest_of_stream, stream_of
 from tenants.scoping import tenant_scope
@@ -115,13 +115,11 @@ async def follow_journal(response_id: str, runs: Callable[[], Awaitable[bool]] |
         raise _AWAY from error
 
 
-class Retold:
+class Retold(Stored):
     """The stream of a response that has ended, told again piece by piece, each made when its client has read the last.
 
     The first piece is made by who makes this; that may take a moment, so in a thread.
     """
-
-    is_resumable = True
 
     def __init__(self, frames: Iterator[bytes]) -> None:
         self._frames = frames
@@ -132,13 +130,6 @@ class Retold:
         """The next piece."""
         first, self._first = self._first, None
         return first if first is not None else await asyncio.to_thread(self._piece)
-
-    def break_off(self, error: ProtocolError) -> Message:
-        """Never: it is resumable."""
-        raise RuntimeError("a stream that can be resumed is cut, not ended")
-
-    async def close(self) -> None:
-        """There is nothing to close."""
 
     def _piece(self) -> Message:
         frames: list[bytes] = []
@@ -153,10 +144,8 @@ class Retold:
         return Message(kind, first, self._told, b"".join(frames))
 
 
-class Awaited:
+class Awaited(Stored):
     """The stream of a response that nobody streams while it runs: all of it is told when it has ended."""
-
-    is_resumable = True
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -169,13 +158,6 @@ class Awaited:
                 return None
             await asyncio.sleep(_LOOK_SECONDS)
         return await _stored_rest(self._job, 0, b"")
-
-    def break_off(self, error: ProtocolError) -> Message:
-        """Never: it is resumable."""
-        raise RuntimeError("a stream that can be resumed is cut, not ended")
-
-    async def close(self) -> None:
-        """There is nothing to close."""
 
 
 def _find(tenant_id: uuid.UUID, response_id: str) -> Retold | Job:

@@ -53,17 +53,10 @@ class Ear(Protocol):
         """Stop listening; to be called whatever happens."""
 
 
-class Said:
-    """An answer that is there at once: these messages, of which the last is of `LAST`."""
+class Stored:
+    """What is common to ears on what is stored, or will be: who is cut off asks again."""
 
     is_resumable = True
-
-    def __init__(self, *messages: Message) -> None:
-        self._messages = iter(messages)
-
-    async def next_message(self) -> Message | None:
-        """The next message."""
-        return next(self._messages)
 
     def break_off(self, error: ProtocolError) -> Message:
         """Never: it is resumable."""
@@ -71,6 +64,17 @@ class Said:
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+
+class Said(Stored):
+    """An answer that is there at once: these messages, of which the last is of `LAST`."""
+
+    def __init__(self, *messages: Message) -> None:
+        self._messages = iter(messages)
+
+    async def next_message(self) -> Message | None:
+        """The next message."""
+        return next(self._messages)
 
 
 class Listener:

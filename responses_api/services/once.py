@@ -155,7 +155,7 @@ async def _start(
             principal=principal, request=request, dialect=dialect, request_id=request_id, reserved_id=mine
         )
         if request.background:
-            return await start_background(prepared.job)
+            return await start_background(prepared)
         started = await start_keyed(prepared)
     except BaseException:
         await asyncio.shield(release())

@@ -109,7 +109,7 @@ def _offer_again(row: Any, found: Whereabouts) -> None:
     # Something was told of one that had begun; what it was nobody knows once the journal is lost.
     is_forgotten = row.is_followed and told is None and not found.has_journal
     if row.status == "queued":
-        offer(job, told)
+        offer(job, job.to_bytes(), told)
     elif is_forgotten or not begin_again(Lost(row.id, "", b""), job):
         end_here(job, LOST, before=told)
 

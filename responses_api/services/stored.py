@@ -55,7 +55,7 @@ def stream_of(tenant_id: uuid.UUID, response_id: str) -> Iterator[bytes] | None:
     Each is made when it is asked for, which needs no database: all of them are many times what is stored.
     """
     with tenant_scope(tenant_id):
-        row = Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED).first()
+        row = _ended(response_id).first()
         if row is None:
             return None
         return perform(snapshots([row])[0], row.score)
@@ -73,7 +73,7 @@ def stored_end(
 def answer_of(tenant_id: uuid.UUID, response_id: str) -> Message | None:
     """What a request for JSON was answered that this ended response was made for; None where there is none (yet)."""
     with tenant_scope(tenant_id):
-        row = Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED).first()
+        row = _ended(response_id).first()
         if row is None:
             return None
         if row.status != "failed":
@@ -102,17 +102,22 @@ def rest_of_stream(tenant_id: uuid.UUID, response_id: str, told: int, last: byte
     return Message(Kind.END, told, len(frames), b"".join(frames[told:]))
 
 
+def _ended(response_id: str) -> "QuerySet[Response]":
+    return Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED)
+
+
 def delete(tenant_id: uuid.UUID, response_id: str) -> Json:
     """Delete the response and its items for good. Raises `ProtocolError` 404, or 409 while it runs."""
     return _wherever_it_is(tenant_id, response_id, partial(_delete, response_id), _refuse_to_delete)
 
 
 def _delete(response_id: str) -> Json | None:
-    row = Response.objects.filter(id=response_id).exclude(status__in=UNFINISHED)
+    row = _ended(response_id)
     for tenant_id, root_id in row.values_list("tenant_id", "root_id"):
-        recent_contexts.forget((str(tenant_id), root_id))
-        # Not before it is gone: a copy that is made meanwhile would stay.
-        transaction.on_commit(partial(bus.announce_deletion, str(tenant_id), root_id))
+        if root_id is not None:  # else nobody keeps a copy
+            recent_contexts.forget((str(tenant_id), root_id))
+            # Not before it is gone: a copy that is made meanwhile would stay.
+            transaction.on_commit(partial(bus.announce_deletion, str(tenant_id), root_id))
         transaction.on_commit(partial(journal.drop, response_id))
     deleted, _ = row.delete()
     if deleted:

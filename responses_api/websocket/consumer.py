@@ -16,7 +16,7 @@ from responses_api.protocol.errors import ProtocolError, invalid_request, not_fo
 from responses_api.protocol.sse import encode
 from responses_api.services.access import authenticate
 from responses_api.services.faults import internal_error
-from responses_api.services.identity import REQUEST_ID_HEADER, request_id_of
+from responses_api.services.identity import REQUEST_ID_FIELD, REQUEST_ID_HEADER, request_id_in
 from responses_api.services.watch import start_watching
 from responses_api.websocket import register
 from responses_api.websocket.connection import Client, Connection
@@ -38,8 +38,7 @@ class ResponsesConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channe
         """Serve the connection until its end."""
         start_watching()
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
-        given = self._headers.get(REQUEST_ID_HEADER.lower().encode())
-        self._request_id = request_id_of(given.decode("latin-1") if given else None)
+        self._request_id = request_id_in(self._headers)
         with structlog.contextvars.bound_contextvars(request_id=self._request_id):
             try:
                 await super().__call__(scope, receive, send)
@@ -62,7 +61,7 @@ class ResponsesConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channe
             log.exception("handshake failed")
             await self._refuse(internal_error())
         else:
-            headers = [(REQUEST_ID_HEADER.lower().encode(), self._request_id.encode())]
+            headers = [(REQUEST_ID_FIELD, self._request_id.encode())]
             await self.accept(_chosen(self.scope["subprotocols"]), headers)
             log.info("connected")
             register.add(self._connection)

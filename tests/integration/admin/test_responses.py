@@ -284,7 +284,7 @@ def test_one_that_has_not_ended_is_shown_and_cancelled_before_it_is_deleted(
     status: str, operator: Client, friend: Tenant, stranger: Tenant
 ) -> None:
     job = job_of(friend, "What is asked", background=True)
-    accept(job)
+    accept(job, job.to_bytes())
     kept = store(stranger)
     with operator_scope():
         Response.objects.filter(id=job.response_id).update(status=status)
