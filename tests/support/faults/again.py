@@ -5,8 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from responses_api.conformance.prompts import GOODBYE, HELLO
 from responses_api.protocol import event_types as t
-from tests.support.faults.behaviour import NEVER
-from tests.support.faults.changes import at, drop, in_body, status
+from tests.support.faults.changes import NEVER, at, drop, in_body, status
 from tests.support.faults.fault import Call, Fault
 
 

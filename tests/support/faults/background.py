@@ -1,8 +1,7 @@
 """Faults of background responses."""
 
 from responses_api.conformance.prompts import HELLO, SLOW_COUNT
-from tests.support.faults.behaviour import NEVER, only
-from tests.support.faults.changes import asking, at, creates, in_body, in_response, status
+from tests.support.faults.changes import NEVER, asking, at, creates, in_body, in_response, only, status
 from tests.support.faults.fault import Call, Fault
 
 

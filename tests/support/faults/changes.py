@@ -9,6 +9,7 @@ from responses_api.protocol.plain import Json
 from tests.support.faults.fault import Call, Reply
 
 Events = list[Json]
+NEVER = "resp_" + "0" * 44
 
 
 def find(events: Events, kind: str) -> int:
@@ -134,3 +135,34 @@ def creates_only(**fields: Any) -> Callable[[Call], bool]:
 def at(method: str, path: str) -> Callable[[Call], bool]:
     """A call of this method whose path, with its query, begins so."""
     return lambda call: call.method == method and call.path.startswith(path)
+
+
+def echo(name: str, value: Any) -> Callable[[Json], Json]:
+    """Show another value in a field of the response."""
+    return lambda response: {**response, name: value}
+
+
+def says(text: bytes) -> Callable[[Call], bool]:
+    """A call that asks for a response and holds this text."""
+    return lambda call: call.is_create and text in call.raw
+
+
+def last_said(call: Call) -> Any:
+    """The content of the last item of an input that is a list."""
+    given = call.body.get("input")
+    return given[-1].get("content") if isinstance(given, list) and given else None
+
+
+def only(code: int, change: Callable[[Reply], Reply]) -> Callable[[Reply], Reply]:
+    """Change the answers with this status alone."""
+    return lambda reply: change(reply) if reply.status == code else reply
+
+
+def page(**fields: Any) -> Callable[[Reply], Reply]:
+    """Show other values in the fields of a list."""
+    return lambda reply: reply.with_body({**reply.body, **fields}) if "data" in reply.body else reply
+
+
+def names_never(call: Call) -> bool:
+    """A call that continues a response that never was."""
+    return call.is_create and call.body.get("previous_response_id") == NEVER

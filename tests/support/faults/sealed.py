@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from responses_api.conformance.prompts import HELLO, RECALL
 from responses_api.protocol.plain import Json
-from tests.support.faults.behaviour import last_said
-from tests.support.faults.changes import asking, at, in_body, without
+from tests.support.faults.changes import asking, at, in_body, last_said, without
 from tests.support.faults.fault import Call, Fault, Reply
 
 
