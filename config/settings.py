@@ -48,12 +48,13 @@ WSGI_APPLICATION = None
 
 INSTALLED_APPS = [
     "daphne",
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "tenants.apps.SiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.postgres",
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular_sidecar",  # the files of the viewer at /docs
@@ -74,7 +75,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "tenants.admin.scope.OperatorScopeMiddleware",
+    "tenants.site.scope.AdminScopeMiddleware",
 ]
 
 TEMPLATES = [
@@ -179,6 +180,9 @@ WEBSOCKET_QUEUE = positive(env.int, "ANTIPHON_WEBSOCKET_QUEUE", 16)
 WEBSOCKET_SECONDS = positive(env.float, "ANTIPHON_WEBSOCKET_SECONDS", 3600.0)
 UNSENT_BYTES = positive(env.int, "ANTIPHON_UNSENT_BYTES", 32 * 1024 * 1024)
 STUCK_SECONDS = positive(env.float, "ANTIPHON_STUCK_SECONDS", 30.0)
+
+# --- tenants --------------------------------------------------------------------------------------
+CURRENCY = env.str("ANTIPHON_CURRENCY", default="USD")
 
 # --- workers --------------------------------------------------------------------------------------
 WORKER_SLOTS = positive(env.int, "ANTIPHON_WORKER_SLOTS", 128)

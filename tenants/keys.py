@@ -10,13 +10,16 @@ import secrets
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from tenants.limits import LimitSpec, limits_of
 from tenants.models import ApiKey, Tenant
+from tenants.models.key import all_scopes
+from tenants.policies import policies_in_force
 from tenants.scoping import operator_scope, tenant_scope
 from tenants.signals import access_changed
 
@@ -31,14 +34,23 @@ UnservedTools = Literal["auto", "refuse", "leave_out"]
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who calls: the tenant and the key, and what the key says of its clients. `is_authenticated` is what Django REST
-    framework asks for.
+    """Who calls: the tenant and the key, what the key says of its clients, and what holds for its requests.
+
+    `expires_at` is in unix seconds; `allowed_models` and `allowed_addresses` are patterns, empty for all; `policies`
+    are plain data (`tenants.policies.plain_policy`). `is_authenticated` is what Django REST framework asks for.
     """
 
     tenant_id: uuid.UUID
     key_id: uuid.UUID
     dialect: KeyDialect = "auto"
     unserved_tools: UnservedTools = "auto"
+    scopes: frozenset[str] = frozenset(all_scopes())
+    allowed_models: tuple[str, ...] = ()
+    allowed_addresses: tuple[str, ...] = ()
+    expires_at: float | None = None
+    zero_data_retention: bool = False
+    limits: tuple[LimitSpec, ...] = ()
+    policies: tuple[dict[str, Any], ...] = ()
     is_authenticated: bool = True
 
 
@@ -97,17 +109,32 @@ def find_principal(text: str) -> Principal | None:
         return principal
     digest = _digest(text)
     generation = _cache  # before the database is asked: see `forget`
-    with operator_scope():
-        row = (
-            ApiKey.objects.filter(digest=digest, revoked_at=None, tenant__is_active=True)
-            .values_list("tenant_id", "id", "dialect", "unserved_tools")
-            .first()
-        )
-    principal = Principal(*row) if row else None
+    principal = _read_principal(digest)
     if len(generation) >= _MAX_CACHED:
         generation.clear()
     generation[digest] = (time.monotonic() + settings.CACHE_SECONDS, principal)
     return principal
+
+
+def _read_principal(digest: bytes) -> Principal | None:
+    with operator_scope():
+        working = ApiKey.objects.filter(digest=digest, revoked_at=None, tenant__is_active=True)
+        key = working.select_related("tenant").first()
+        if key is None:
+            return None
+        return Principal(
+            tenant_id=key.tenant_id,
+            key_id=key.id,
+            dialect=key.dialect,
+            unserved_tools=key.unserved_tools,
+            scopes=frozenset(key.scopes),
+            allowed_models=tuple(key.allowed_models),
+            allowed_addresses=tuple(key.allowed_addresses),
+            expires_at=key.expires_at.timestamp() if key.expires_at else None,
+            zero_data_retention=key.tenant.zero_data_retention,
+            limits=limits_of(key.tenant_id, key.id),
+            policies=policies_in_force(key.tenant_id, key.id),
+        )
 
 
 def forget() -> None:

@@ -1,6 +1,7 @@
 """Backends (where models run) and routes (which public model name goes to which backend)."""
 
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
@@ -122,6 +123,16 @@ class Backend(models.Model):
         )
 
 
+# Six places after the point: a token's price is then a whole number of the ledger's smallest unit times a million.
+_PRICE: Final[dict[str, Any]] = {
+    "max_digits": 14,
+    "decimal_places": 6,
+    "default": Decimal(0),
+    "db_default": Decimal(0),
+    "validators": [MinValueValidator(Decimal(0))],
+}
+
+
 class Route(models.Model):
     """A public model name and one backend that serves it; the enabled one with the lowest position is used."""
 
@@ -135,6 +146,16 @@ class Route(models.Model):
         blank=True,
         validators=[MinValueValidator(1)],
         help_text="Tokens that the model takes, input and output together. Empty: not known.",
+    )
+    input_price = models.DecimalField(
+        **_PRICE, help_text="Price of a million tokens of input, in the currency of ANTIPHON_CURRENCY."
+    )
+    cached_input_price = models.DecimalField(
+        **{**_PRICE, "null": True, "blank": True, "default": None, "db_default": None},
+        help_text="Price of a million tokens of input that the backend had cached. Empty: as for other input.",
+    )
+    output_price = models.DecimalField(
+        **_PRICE, help_text="Price of a million tokens of output, reasoning included."
     )
     position = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="Lower is asked first.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)

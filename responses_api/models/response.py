@@ -65,6 +65,12 @@ class Response(models.Model):
     extensions = PlainJsonField(
         null=True, blank=True, help_text="Fields of the response with a vendor's prefix."
     )
+    policy_decisions = PlainJsonField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Which rule of which tool policy let or refused each call: see protocol/policy.py.",
+    )
     created_at = models.BigIntegerField(help_text="Unix time in seconds.")
     completed_at = models.BigIntegerField(null=True, blank=True, help_text="Unix time in seconds.")
     attempt = models.PositiveSmallIntegerField(

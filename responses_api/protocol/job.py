@@ -62,6 +62,8 @@ class Job:
     is in unix seconds; `inbox` the web process that follows live, if one does; `context_window` the most tokens that
     the model takes, input and output together, where that is known; `attempt` how many workers had it before,
     `losses` how many of those were lost with it.
+    `prices` are those of the model now, in nano-units (1e-9) of the currency for a million tokens: `input`,
+    `cached_input`, `output`. `policies` are the tool policies in force, as `protocol.policy` reads them.
     What is `is_keyed` may be asked for again: it goes on without its client, and all that it tells is journaled.
     """
 
@@ -82,6 +84,8 @@ class Job:
     attempt: int = 0
     losses: int = 0
     is_keyed: bool = False
+    prices: Json | None = None
+    policies: list[Json] | None = None
 
     @property
     def is_background(self) -> bool:

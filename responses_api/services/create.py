@@ -115,6 +115,8 @@ async def prepare(
             context_window=model.context_window,
             purpose=purpose,
             is_keyed=reserved_id is not None,
+            prices=model.prices,
+            policies=list(principal.policies) or None,
         )
         return Prepared(job, job.to_bytes(), inbox)
 

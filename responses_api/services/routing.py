@@ -8,6 +8,7 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 from django.conf import settings
@@ -15,10 +16,13 @@ from django.conf import settings
 from responses_api.models import Route
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import BackendSpec
+from responses_api.protocol.plain import Json
 from responses_api.services.database import in_database
 from tenants.scoping import operator_scope
 
 _SOONEST_RELOAD_SECONDS: Final = 0.2
+NANOS: Final = 10**9
+"""How many of the ledger's smallest units of money make one of the currency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class ServedModel:
     backend: BackendSpec
     context_window: int | None
     created_at: int
+    prices: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,16 @@ def _served(route: Route) -> ServedModel:
         backend=route.backend.spec(),
         context_window=route.context_window,
         created_at=int(route.created_at.timestamp()),
+        prices=_prices(route),
     )
+
+
+def _prices(route: Route) -> Json:
+    """Nano-units (1e-9) of the currency for a million tokens, as a job carries them."""
+    own: Decimal | None = route.cached_input_price  # its type knows nothing of null
+    cached = route.input_price if own is None else own
+    prices = {"input": route.input_price, "cached_input": cached, "output": route.output_price}
+    return {name: int(price * NANOS) for name, price in prices.items()}
 
 
 def _is_stale(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What every page of the admin shares: it is the operator's alone, and says who that is."""
+"""What every page of the admin shares: whose it is, and who may change what on it."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -8,6 +8,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from tenants.site.scope import membership_of
+
 if TYPE_CHECKING:
     # The theme ships no types; its admin classes are Django's with other templates.
     ModelAdmin: TypeAlias = admin.ModelAdmin[Any]
@@ -15,7 +17,17 @@ if TYPE_CHECKING:
 else:
     from unfold.admin import ModelAdmin, TabularInline
 
-__all__ = ["ModelAdmin", "OperatorAdmin", "TabularInline", "is_operator", "show_time"]
+__all__ = [
+    "ModelAdmin",
+    "OperatorAdmin",
+    "ScopedAdmin",
+    "TabularInline",
+    "is_operator",
+    "may_change",
+    "may_look",
+    "membership_of",
+    "show_time",
+]
 
 TIME_FORMAT: Final = "%Y-%m-%d %H:%M:%S UTC"
 
@@ -32,6 +44,68 @@ def show_time(moment: datetime | int | None) -> str | None:
     if isinstance(moment, int):
         moment = datetime.fromtimestamp(moment, UTC)
     return moment.astimezone(UTC).strftime(TIME_FORMAT)
+
+
+def may_look(request: HttpRequest) -> bool:
+    """Whether somebody may look at what a tenant has: the operator, and whoever belongs to the tenant."""
+    return is_operator(request) or membership_of(request) is not None
+
+
+def may_change(request: HttpRequest) -> bool:
+    """Whether somebody may change what a tenant has: the operator, its owners and its admins."""
+    membership = membership_of(request)
+    return is_operator(request) or (membership is not None and membership.may_change)
+
+
+class ScopedAdmin(ModelAdmin):
+    """An admin of rows that belong to a tenant: its people see theirs, its owners and admins change them.
+
+    The scope that the middleware has opened says which rows there are; this says who may do what with them. Django's
+    own permissions, given to users and groups, do not count.
+    """
+
+    list_per_page = 50
+    operator_columns: tuple[str, ...] = ("tenant",)
+    """Columns and filters that tell tenants apart: only the operator sees more than one."""
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """The columns, without those that only the operator needs."""
+        columns = super().get_list_display(request)
+        return columns if is_operator(request) else self._without(columns)
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """The filters, without those that only the operator needs."""
+        filters = super().get_list_filter(request)
+        return filters if is_operator(request) else self._without(filters)
+
+    def _without(self, names: Any) -> tuple[Any, ...]:
+        return tuple(name for name in names if name not in self.operator_columns)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Whether the app is shown at all."""
+        return may_look(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether rows may be seen."""
+        return may_look(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Whether rows may be made."""
+        return may_change(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether rows may be changed."""
+        return may_change(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether rows may be deleted."""
+        return may_change(request)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The rows. Raises `PermissionDenied`: some of Django's views look a row up before they ask for leave."""
+        if not may_look(request):
+            raise PermissionDenied
+        return super().get_queryset(request)
 
 
 class OperatorAdmin(ModelAdmin):

@@ -3,6 +3,8 @@
 import uuid
 from typing import Final
 
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -20,6 +22,18 @@ UNSERVED_TOOLS: Final = (
     ("refuse", "refused"),
     ("leave_out", "left out"),
 )
+SCOPES: Final = (
+    ("responses:write", "make, cancel, compact and delete responses"),
+    ("responses:read", "read stored responses"),
+    ("models:read", "list models"),
+    ("usage:read", "read usage and limits"),
+)
+PURPOSES: Final = (("app", "for apps"), ("playground", "of the playground"))
+
+
+def all_scopes() -> list[str]:
+    """Every scope there is, which a key has unless it is told otherwise."""
+    return [scope for scope, _ in SCOPES]
 
 
 class ApiKey(models.Model):
@@ -31,6 +45,29 @@ class ApiKey(models.Model):
     digest = models.BinaryField(max_length=32, unique=True, editable=False)
     prefix = models.CharField(max_length=12, editable=False)
     last_four = models.CharField(max_length=4, editable=False)
+    purpose = models.CharField(
+        max_length=16, choices=PURPOSES, default="app", db_default="app", editable=False
+    )
+    scopes = ArrayField(
+        models.CharField(max_length=32, choices=SCOPES),
+        default=all_scopes,
+        db_default=all_scopes(),
+        help_text="What the key may do.",
+    )
+    allowed_models = ArrayField(
+        models.CharField(max_length=200),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Names of models, * for any letters. Empty: all models.",
+    )
+    allowed_addresses = ArrayField(
+        models.CharField(max_length=64),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Addresses or networks (192.0.2.7, 192.0.2.0/24, 2001:db8::/32) that may use the key. Empty: all.",
+    )
     dialect = models.CharField(
         max_length=16,
         choices=DIALECTS,
@@ -46,7 +83,22 @@ class ApiKey(models.Model):
         db_default="auto",
         help_text="What becomes of tools that this server does not serve; a response tells the tools that it had.",
     )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="From then on the key is refused. Empty: it does not expire."
+    )
+    replaces = models.OneToOneField(
+        "self",
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="replaced_by",
+        editable=False,
+        help_text="The key that this one was made in place of; that one works until its own end.",
+    )
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ScopedManager()

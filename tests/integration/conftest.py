@@ -7,9 +7,12 @@ the first and assert that the second sees nothing of it.
 
 import asyncio
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import override_settings
 from django.test.utils import setup_databases, teardown_databases
@@ -63,10 +66,18 @@ def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Itera
     with django_db_blocker.unblock():
         yield
         with connection.cursor() as cursor:
-            cursor.execute(
-                "TRUNCATE tenants_tenant, tenants_apikey, responses_api_backend, responses_api_route,"
-                " responses_api_response, responses_api_item, responses_api_idempotentrequest"
-            )
+            cursor.execute(f"TRUNCATE {', '.join(_tables())} CASCADE")
+
+
+@cache
+def _tables() -> tuple[str, ...]:
+    """The tables of the project's models, and of the people that point to tenants."""
+    models = [
+        model
+        for app in ("tenants", "responses_api", "auth")
+        for model in apps.get_app_config(app).get_models()
+    ]
+    return tuple(model._meta.db_table for model in models if model is not Permission)
 
 
 @pytest.fixture

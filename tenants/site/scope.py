@@ -1,0 +1,54 @@
+"""The admin's scope: an operator sees all tenants, a member the tenant they work in, everybody else no rows."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+
+from tenants.members import current_membership
+from tenants.models import Membership
+from tenants.scoping import operator_scope, tenant_scope
+
+_ADMIN: Final = "/admin/"
+CURRENT_TENANT: Final = "antiphon_tenant"
+"""Where a session keeps the id of the tenant that its person works in."""
+
+
+class AdminScopeMiddleware:
+    """Opens the scope of who asks around the admin's views, their templates included.
+
+    `request.membership` is the membership that a person works in, None for the operator and for strangers.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer, inside the scope where there is one."""
+        if not request.path.startswith(_ADMIN):
+            return self.get_response(request)
+        membership = _membership(request)
+        request.membership = membership  # type: ignore[attr-defined]
+        with _scope(request, membership):
+            return self.get_response(request)
+
+
+def membership_of(request: HttpRequest) -> Membership | None:
+    """The membership that the person who asks works in; None for the operator and for strangers."""
+    found: Any = getattr(request, "membership", None)
+    return found if isinstance(found, Membership) else None
+
+
+def _membership(request: HttpRequest) -> Membership | None:
+    user = request.user
+    if not user.is_authenticated or not user.is_active or user.is_superuser:
+        return None
+    return current_membership(user, request.session.get(CURRENT_TENANT))
+
+
+def _scope(request: HttpRequest, membership: Membership | None) -> AbstractContextManager[None]:
+    user = request.user
+    if user.is_active and user.is_superuser:
+        return operator_scope()
+    return tenant_scope(membership.tenant_id) if membership is not None else nullcontext()
