@@ -2,6 +2,7 @@
 
 from responses_api.models.backend import Backend, Route
 from responses_api.models.idempotency import IdempotentRequest
+from responses_api.models.metadata import MetadataEntry
 from responses_api.models.response import Item, Response
 
-__all__ = ["Backend", "IdempotentRequest", "Item", "Response", "Route"]
+__all__ = ["Backend", "IdempotentRequest", "Item", "MetadataEntry", "Response", "Route"]

@@ -25,6 +25,9 @@ STATUSES: Final = (
 UNFINISHED: Final = ("queued", "in_progress")
 """The states of a background response that has still to end; no other one has a row before its end."""
 
+NOT_COMPLETED: Final = tuple(status for status, _ in STATUSES if status != "completed")
+"""The states that few responses are in, so that an index finds them."""
+
 
 class Response(models.Model):
     """One response: its settings as the client sent them (`request`) and how it ended."""
@@ -98,6 +101,13 @@ class Response(models.Model):
                 name="response_by_previous",
             ),
             models.Index(fields=("id",), condition=Q(status__in=UNFINISHED), name="response_unfinished"),
+            models.Index(fields=("tenant", "key_id", "-id"), name="response_by_key"),
+            models.Index(fields=("tenant", "model", "-id"), name="response_by_model"),
+            models.Index(
+                fields=("tenant", "status", "-id"),
+                condition=Q(status__in=NOT_COMPLETED),
+                name="response_not_completed",
+            ),
         )
 
     def __str__(self) -> str:

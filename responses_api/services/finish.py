@@ -9,6 +9,7 @@ from typing import Final
 
 from django.db import connection
 
+from responses_api.models.metadata import metadata_digest
 from responses_api.models.response import UNFINISHED
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
@@ -24,7 +25,8 @@ WITH given AS (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS given(
         id text, tenant_id uuid, key_id uuid, previous_id text, status text, model text, backend text,
         request json, usage json, error json, incomplete_details json, extensions json,
-        created_at bigint, completed_at bigint, score json, is_followed boolean, inputs integer, items json
+        created_at bigint, completed_at bigint, score json, is_followed boolean, inputs integer, items json,
+        metadata json
     )
 ), stored AS (
     INSERT INTO responses_api_response (
@@ -46,6 +48,10 @@ WITH given AS (
     SELECT item.data ->> 'id', given.tenant_id, given.id, item.place - 1, item.place > given.inputs, item.data
       FROM stored JOIN given USING (id),
            json_array_elements(given.items) WITH ORDINALITY AS item(data, place)
+), noted AS (
+    INSERT INTO responses_api_metadataentry (response_id, tenant_id, digest)
+    SELECT given.id, given.tenant_id, entry.digest::uuid
+      FROM stored JOIN given USING (id), json_array_elements_text(given.metadata) AS entry(digest)
 )
 SELECT id FROM stored
 """
@@ -155,6 +161,7 @@ def _row(job: Job, snapshot: Json, score: Json | None, output: list[Json]) -> Js
         "is_followed": job.is_background and job.request["stream"],
         "inputs": len(job.input_items),
         "items": [*job.input_items, *output],
+        "metadata": [str(metadata_digest(*pair)) for pair in job.request["metadata"].items()],
     }
 
 

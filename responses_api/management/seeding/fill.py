@@ -24,6 +24,12 @@ from tenants.scoping import operator_scope
 NAME_PREFIX: Final = "load-"
 KEYS_PER_TENANT: Final = 3
 MODELS: Final = ("load-small", "load-large", "load-vision", "load-rare")
+_TABLES: Final = (
+    "responses_api_response",
+    "responses_api_item",
+    "responses_api_metadataentry",
+    "tenants_usagerecord",
+)
 BATCH: Final = 10_000
 """Responses that share a transaction."""
 
@@ -78,6 +84,8 @@ def fill(load: Load, tenants: Sequence[Tenant], told: Callable[[int], None]) -> 
             cursor.execute(_RESPONSES)
             cursor.execute(_ITEMS, {"seed": seed})
             items += cursor.rowcount
+            cursor.execute(_METADATA)
+            cursor.execute(_LEDGER)
         told(last + 1)
     return items
 
@@ -85,7 +93,7 @@ def fill(load: Load, tenants: Sequence[Tenant], told: Callable[[int], None]) -> 
 def settle() -> None:
     """Do at once what autovacuum would do in the next minutes: statistics, and which pages everybody sees."""
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM (ANALYZE) responses_api_response, responses_api_item")
+        cursor.execute("VACUUM (ANALYZE) " + ", ".join(_TABLES))
 
 
 def _keys(tenants: Sequence[Tenant]) -> list[uuid.UUID]:
@@ -188,9 +196,11 @@ SELECT n, step, status, status IN ('failed', 'cancelled') AS is_failed, previous
        CASE WHEN n %% 10 < 3 THEN format(
            '{{"app":"%%s","ticket":"T-%%s"}}', (ARRAY['web', 'web', 'ios', 'android'])[1 + lane %% 4], root
        ) ELSE '{{}}' END AS metadata,
+       input, CASE WHEN status IN ('failed', 'cancelled') THEN 0 ELSE input * step / (step + 2) END AS cached,
+       CASE WHEN status IN ('failed', 'cancelled') THEN 0 ELSE 30 + n %% 211 END AS output,
        {_CALL.format(n="n")} AS call,
        {_CALL.format(n="previous")} AS previous_call
-  FROM told
+  FROM told, LATERAL (SELECT 60 + step * 180 + n %% 97 AS input) _
 """
 
 _RESPONSES: Final = """
@@ -204,13 +214,12 @@ SELECT id, tenant_id, key_id, previous_id, root_id, status, model, 'load-' || (1
        CASE WHEN NOT is_failed THEN format(
            '{"input_tokens":%s,"input_tokens_details":{"cached_tokens":%s},"output_tokens":%s,'
            '"output_tokens_details":{"reasoning_tokens":%s},"total_tokens":%s}',
-           input, input * step / (step + 2), output, output / 4, input + output)::json END,
+           input, cached, output, output / 4, input + output)::json END,
        CASE WHEN status = 'failed'
             THEN '{"code":"server_error","message":"The backend broke off."}'::json END,
        CASE WHEN status = 'incomplete' THEN '{"reason":"max_output_tokens"}'::json END,
        ms / 1000, CASE WHEN status = 'completed' THEN ms / 1000 + 1 + n % 9 END, score::json
-  FROM load_plan JOIN load_shape USING (variant, is_first, is_failed),
-       LATERAL (SELECT 60 + step * 180 + n % 97 AS input, 30 + n % 211 AS output) _
+  FROM load_plan JOIN load_shape USING (variant, is_first, is_failed)
  ORDER BY n
 """
 
@@ -224,4 +233,34 @@ SELECT item_id, tenant_id, id, position, is_output,
        LATERAL (SELECT prefix || '_' || lpad(to_hex(ms + position), 12, '0')
                        || md5(%(seed)s || 'item' || n || '.' || position) AS item_id) _
  ORDER BY n, position
+"""
+
+# As `models.metadata.metadata_digest`.
+_METADATA: Final = """
+INSERT INTO responses_api_metadataentry (response_id, tenant_id, digest)
+SELECT id, tenant_id, encode(substring(sha256(convert_to(
+           length(pair.key) || ':' || pair.key || '=' || pair.value, 'UTF8')) FROM 1 FOR 16), 'hex')::uuid
+  FROM load_plan, json_each_text(metadata::json) pair
+"""
+
+# Nano-units a token, times a million tokens: a cost is a whole number.
+_LEDGER: Final = """
+INSERT INTO tenants_usagerecord (
+    response_id, tenant_id, key_id, model, backend, status, error_code,
+    input_tokens, cached_tokens, output_tokens, reasoning_tokens,
+    input_price, cached_input_price, output_price, cost_nanos, reserved_tokens, reserved_nanos,
+    created_at, ended_at, first_event_ms, duration_ms
+)
+SELECT id, tenant_id, key_id, model, 'load-' || (1 + n % 2), status,
+       CASE WHEN status = 'failed' THEN 'server_error' ELSE '' END,
+       input, cached, output, output / 4,
+       price * 1000000, price * 100000, price * 4000000,
+       (input - cached) * price + cached * (price / 10) + output * price * 4,
+       input + 1024, input * price + 1024 * price * 4,
+       ms / 1000, ms / 1000 + 1 + n % 9, 80 + n % 900, 1000 + n % 9 * 1000
+  FROM load_plan,
+       LATERAL (
+           SELECT CASE model WHEN 'load-small' THEN 150 WHEN 'load-large' THEN 2500 ELSE 600 END::bigint AS price
+       ) _
+ ORDER BY n
 """

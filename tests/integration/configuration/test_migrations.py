@@ -19,10 +19,11 @@ ROOT = Path(__file__).parents[3]
 NAME = f"migrations_{os.getpid()}"
 EARLIER = {"responses_api": "0005", "tenants": "0002"}
 TENANT = uuid.uuid4()
+METADATA = {"größe": "1:2=3 µ"}
 # A release from before knew fewer fields; what it had not heard of is read as not given.
 REQUEST = {
     name: value
-    for name, value in parse_create({"model": "m", "input": "x"}).to_plain().items()
+    for name, value in parse_create({"model": "m", "input": "x", "metadata": METADATA}).to_plain().items()
     if name not in ("compacts", "input")
 }
 
@@ -79,6 +80,8 @@ def store_a_chain(url: str) -> list[str]:
 READ = """
 import uuid
 from responses_api.chains import load_context
+from responses_api.models import MetadataEntry
+from responses_api.models.metadata import metadata_digest
 from responses_api.services.stored import Page, delete, list_responses, retrieve, stream_of
 from tenants.scoping import tenant_scope
 tenant, first, second = uuid.UUID({tenant!r}), *{ids!r}
@@ -87,9 +90,17 @@ assert [row["id"] for row in list_responses(tenant, Page())["data"]] == [second,
 assert stream_of(tenant, second)
 with tenant_scope(tenant):
     assert [item["id"] for item in load_context(second)] == ["msg_" + first, "msg_" + second]
+    digests = [metadata_digest(*pair) for pair in {metadata!r}.items()]
+    assert list(MetadataEntry.objects.filter(response_id=second).values_list("digest", flat=True)) == digests
 assert delete(tenant, first)["deleted"]
+with tenant_scope(tenant):
+    assert list(MetadataEntry.objects.values_list("response_id", flat=True)) == [second]
 print("read")
 """
+
+
+def _read(ids: list[str]) -> str:
+    return READ.format(tenant=str(TENANT), ids=ids, metadata=METADATA)
 
 
 def test_what_an_earlier_release_stored_can_be_read_continued_and_deleted(url: str) -> None:
@@ -97,7 +108,7 @@ def test_what_an_earlier_release_stored_can_be_read_continued_and_deleted(url: s
         manage(url, "migrate", "-v", "0", app, migration)
     ids = store_a_chain(url)
     manage(url, "migrate", "-v", "0")
-    assert "read" in manage(url, "shell", "-v", "0", "-c", READ.format(tenant=str(TENANT), ids=ids))
+    assert "read" in manage(url, "shell", "-v", "0", "-c", _read(ids))
     for app, migration in EARLIER.items():
         manage(url, "migrate", "-v", "0", app, migration)
     with open_as_everyone(url) as connection:

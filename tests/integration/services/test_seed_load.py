@@ -13,7 +13,7 @@ from responses_api.protocol.fold import fold
 from responses_api.protocol.score import perform
 from responses_api.protocol.sse import decode, frames_to_data
 from responses_api.services.stored import snapshots
-from tenants.models import Tenant
+from tenants.models import Tenant, UsageRecord
 from tenants.scoping import operator_scope, tenant_scope
 from tests.integration.builders import stored
 
@@ -64,6 +64,24 @@ def test_the_responses_are_of_every_kind(seeded: Tenant) -> None:
     assert {row.request["metadata"].get("app") for row in rows} == {None, "web", "ios", "android"}
     assert len({row.key_id for row in rows}) == 3
     assert kinds == {"message", "reasoning", "function_call", "function_call_output"}
+
+
+def test_each_response_has_its_line_in_the_ledger(seeded: Tenant) -> None:
+    with tenant_scope(seeded.id):
+        lines = {line.response_id: line for line in UsageRecord.objects.all()}
+        rows = list(Response.objects.all())
+    assert len(lines) == len(rows) == 2000
+    for row in rows:
+        line = lines[row.id]
+        assert (line.key_id, line.model, line.status) == (row.key_id, row.model, row.status)
+        if row.usage:
+            assert line.input_tokens == row.usage["input_tokens"]
+            assert line.output_tokens == row.usage["output_tokens"]
+        assert line.cost_nanos * 10**6 == (
+            (line.input_tokens - line.cached_tokens) * line.input_price
+            + line.cached_tokens * line.cached_input_price
+            + line.output_tokens * line.output_price
+        )
 
 
 def test_its_chains_can_be_continued_and_fork(seeded: Tenant) -> None:
