@@ -73,7 +73,12 @@ def _write_setting(value: str) -> None:
 
 
 class ScopedManager(models.Manager[Any]):
-    """The manager of every tenant table: raises outside of a scope, filters by the tenant inside."""
+    """The manager of every tenant table: raises outside of a scope, filters by the tenant inside.
+
+    `column` is the one that says whose a row is.
+    """
+
+    column = "tenant_id"
 
     def get_queryset(self) -> models.QuerySet[Any]:
         """The rows of the scope's tenant, or all of them for the operator.
@@ -86,15 +91,21 @@ class ScopedManager(models.Manager[Any]):
                 f"{self.model.__name__} was queried outside of a tenant scope; wrap it in tenant_scope(tenant_id)."
             )
         rows = super().get_queryset()
-        return rows if scope == EVERYONE else rows.filter(tenant_id=uuid.UUID(scope))
+        return rows if scope == EVERYONE else rows.filter(**{self.column: uuid.UUID(scope)})
 
 
-def row_level_security(table: str) -> migrations.RunSQL:
-    """A migration step: bind `table` (which has a `tenant_id`) to the scope's setting, its owner included."""
+class TenantManager(ScopedManager):
+    """The manager of the tenants themselves."""
+
+    column = "id"
+
+
+def row_level_security(table: str, column: str = "tenant_id") -> migrations.RunSQL:
+    """A migration step: bind `table`, whose `column` says whose a row is, to the scope's setting; its owner, too."""
     # Compared as UUIDs: of a text made from the column the planner knows no statistics, takes one row in a hundred for
     # visible, and reads whole tables where an index would do.
     setting = f"current_setting('{_SETTING}', true)"
-    policy = f"{setting} = '{EVERYONE}' OR tenant_id = NULLIF(NULLIF({setting}, ''), '{EVERYONE}')::uuid"
+    policy = f"{setting} = '{EVERYONE}' OR {column} = NULLIF(NULLIF({setting}, ''), '{EVERYONE}')::uuid"
     return migrations.RunSQL(
         sql=[
             f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",

@@ -7,6 +7,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
+from tenants.scoping import TenantManager
+
 _LONGEST_RETENTION_DAYS: Final = 3650
 
 
@@ -31,6 +33,8 @@ class Tenant(models.Model):
         help_text="Every response is made as with `store: false`, whatever its request says: nothing of it is kept.",
     )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = TenantManager()
 
     class Meta:
         ordering = ("name",)

@@ -28,6 +28,7 @@ from tenants.models import Tenant
 from tests.support.asgi import AsgiClient, AsgiServer
 from tests.support.client import Client
 from tests.support.queue_worker import QueueWorker
+from tests.support.tenants import make_tenant
 from tests.support.upstream import ScriptedUpstream
 from workers.runtime import process_runtime
 
@@ -83,13 +84,13 @@ def _tables() -> tuple[str, ...]:
 @pytest.fixture
 def friend_tenant(database: None) -> Tenant:
     """The tenant a test is about."""
-    return Tenant.objects.create(name="friend")
+    return make_tenant("friend")
 
 
 @pytest.fixture
 def stranger_tenant(database: None) -> Tenant:
     """The tenant who must see nothing of it."""
-    return Tenant.objects.create(name="stranger")
+    return make_tenant("stranger")
 
 
 @pytest.fixture(scope="session")

@@ -55,10 +55,12 @@ def make_tenants(count: int) -> list[Tenant]:
 
     Raises IntegrityError where somebody makes one of these names at the same time.
     """
-    taken = Tenant.objects.filter(name__startswith=NAME_PREFIX).values_list("name", flat=True)
+    with operator_scope():
+        taken = list(Tenant.objects.filter(name__startswith=NAME_PREFIX).values_list("name", flat=True))
     numbers = [int(name.removeprefix(NAME_PREFIX)) for name in taken if name[len(NAME_PREFIX) :].isdecimal()]
     first = max(numbers, default=0) + 1
-    made = [Tenant.objects.create(name=f"{NAME_PREFIX}{first + place}") for place in range(count)]
+    with operator_scope():
+        made = [Tenant.objects.create(name=f"{NAME_PREFIX}{first + place}") for place in range(count)]
     for tenant in made:
         for place in range(KEYS_PER_TENANT):
             new_key(tenant, name=f"load key {place + 1}")

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from tenants.keys import issue_key
 from tenants.models import Tenant
 from tenants.models.key import DIALECTS, UNSERVED_TOOLS
+from tenants.scoping import operator_scope
 
 
 class Command(BaseCommand):
@@ -40,7 +41,8 @@ class Command(BaseCommand):
         """Make the key and print it."""
         if len(name) > 120:
             raise CommandError("--name must have at most 120 characters.")
-        owner = Tenant.objects.filter(name=tenant).first()
+        with operator_scope():
+            owner = Tenant.objects.filter(name=tenant).first()
         if owner is None:
             raise CommandError(f"There is no tenant named {tenant!r}; `create_tenant` makes one.")
         if not owner.is_active:

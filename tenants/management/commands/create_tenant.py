@@ -5,10 +5,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from tenants.keys import issue_key
 from tenants.models import Tenant
+from tenants.scoping import operator_scope
 
 
 class Command(BaseCommand):
@@ -29,7 +30,7 @@ class Command(BaseCommand):
         if len(key_name) > 120:
             raise CommandError("--key-name must have at most 120 characters.")
         try:
-            with transaction.atomic():
+            with operator_scope():
                 tenant = Tenant.objects.create(name=name)
                 key = issue_key(tenant, name=key_name)
         except IntegrityError:

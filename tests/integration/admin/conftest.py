@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tenants.models import Tenant
+from tests.support.tenants import make_tenant
 
 
 @pytest.fixture
@@ -26,10 +27,10 @@ def staff(db: None) -> Client:
 @pytest.fixture
 def friend(db: None) -> Tenant:
     """A tenant."""
-    return Tenant.objects.create(name="Friend & Sons")
+    return make_tenant("Friend & Sons")
 
 
 @pytest.fixture
 def stranger(db: None) -> Tenant:
     """Another tenant."""
-    return Tenant.objects.create(name="Stranger Ltd")
+    return make_tenant("Stranger Ltd")

@@ -201,7 +201,8 @@ def test_a_failed_response_says_why(operator: Client, friend: Tenant) -> None:
 
 def test_nothing_that_a_client_or_model_wrote_becomes_markup(operator: Client, friend: Tenant) -> None:
     friend.name = SCRIPT
-    friend.save()
+    with operator_scope():
+        friend.save()
     body = {
         "model": SCRIPT,
         "instructions": SCRIPT,

@@ -27,7 +27,7 @@ def line(style: str, **event: Any) -> str:
     [
         "SELECT %s::uuid",
         "SELECT ('[\"' || %s || '\",}')::json",
-        "INSERT INTO tenants_tenant (id, name) VALUES (NULL, %s)",
+        "INSERT INTO responses_api_backend (id, name) VALUES (NULL, %s)",
     ],
 )
 def test_values_that_the_database_could_not_take_are_not_logged(style: str, statement: str) -> None:

@@ -46,7 +46,8 @@ def test_a_tenant_that_does_not_exist_is_named() -> None:
 
 
 def test_a_tenant_that_is_switched_off_gets_no_key(stranger_tenant: Tenant) -> None:
-    Tenant.objects.update(is_active=False)
+    with operator_scope():
+        Tenant.objects.update(is_active=False)
     before = count_keys()
     with pytest.raises(CommandError, match="'stranger' is switched off"):
         create_key("stranger")
