@@ -5,7 +5,7 @@ from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 from django.conf import settings
 
 from responses_api.dispatch import GENERATE, GENERATE_BACKGROUND
-from responses_api.services import once
+from responses_api.services import once, retention
 from responses_api.services.reap import reap
 from responses_api.services.rescue import rescue
 from workers.runtime import Runtime, process_runtime, running_runtime
@@ -34,6 +34,7 @@ def reap_lost_workers() -> None:
 def purge_expired() -> None:
     """Delete what has expired."""
     once.purge()
+    retention.purge_expired()
 
 
 @worker_ready.connect

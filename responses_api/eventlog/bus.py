@@ -1,7 +1,7 @@
 """The bus: one channel that every process hears, for what must not wait: a cancel, a changed key."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import redis.asyncio as redis_asyncio
@@ -84,6 +84,19 @@ def announce_deletion(tenant_id: str, root_id: str) -> None:
         blocking_client().publish(names.BUS, _DELETED + f"{tenant_id} {root_id}".encode())
     except RedisError as error:
         log.warning("a deletion could not be announced; copies expire by themselves", error=repr(error))
+
+
+def announce_deletions(tenant_id: str, root_ids: Collection[str]) -> None:
+    """As `announce_deletion`, of many chains at once."""
+    if not root_ids:
+        return
+    try:
+        pipeline = blocking_client().pipeline(transaction=False)
+        for root_id in root_ids:
+            pipeline.publish(names.BUS, _DELETED + f"{tenant_id} {root_id}".encode())
+        pipeline.execute()
+    except (RedisError, OSError) as error:
+        log.warning("deletions could not be announced; copies expire by themselves", error=repr(error))
 
 
 async def listen(

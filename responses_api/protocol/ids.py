@@ -36,6 +36,11 @@ def build_id(prefix: str, unix_ms: int, entropy: bytes) -> str:
     return f"{prefix}_{unix_ms:012x}{entropy.hex()}"
 
 
+def first_id(prefix: str, unix_ms: int) -> str:
+    """Sorts before every id of this prefix that was made at `unix_ms` (milliseconds) or later, and after all others."""
+    return f"{prefix}_{max(0, unix_ms):012x}"
+
+
 def item_prefix(item_type: str) -> str:
     """The id prefix of an item type; vendor-prefixed types share `item`."""
     return _ITEM_PREFIXES.get(item_type, "item")

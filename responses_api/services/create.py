@@ -26,6 +26,7 @@ from responses_api.services.database import in_database
 from responses_api.services.endings import answer
 from responses_api.services.following import follow_journal, follow_running
 from responses_api.services.identity import new_id, now
+from responses_api.services.keeping import as_kept
 from responses_api.services.listening import Ear, Listener, Recover, Said
 from responses_api.services.offload import off_loop_if
 from responses_api.services.routing import find_model
@@ -88,6 +89,7 @@ async def prepare(
     `remembered` is the history where the caller holds it; `reserved_id` the response's id where the request may be sent
     again. Raises `ProtocolError`; nothing is stored or queued.
     """
+    request = as_kept(principal, request)
     _refuse_unserved(request)
     model = await find_model(request.model)
     try:

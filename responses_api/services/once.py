@@ -32,6 +32,7 @@ from responses_api.services.database import in_database
 from responses_api.services.endings import answer
 from responses_api.services.following import Place, follow, follow_journal
 from responses_api.services.identity import new_id
+from responses_api.services.keeping import as_kept
 from responses_api.services.listening import Ear, Listener, Said
 from responses_api.services.stored import answer_of, retrieve
 from tenants.keys import Principal
@@ -93,6 +94,7 @@ async def create_once(
     Raises `ProtocolError`: 409 `idempotency_key_reused` where the body is another one, 409
     `idempotency_key_answer_gone` where the answer was not stored or was deleted.
     """
+    request = as_kept(principal, request)
     digest, mine = await asyncio.to_thread(_digest, request), new_id(RESPONSE)
     while True:
         held = await in_database(_reserve, principal.tenant_id, key, digest, mine)

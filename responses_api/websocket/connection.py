@@ -7,7 +7,7 @@ is told why, and the socket is closed.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -24,6 +24,7 @@ from responses_api.protocol.sse import decode, frames_to_data
 from responses_api.services.access import authenticate
 from responses_api.services.create import Prepared, Started, prepare, start
 from responses_api.services.faults import STOPPED, internal_error
+from responses_api.services.keeping import as_kept
 from responses_api.services.listening import farewell
 from responses_api.services.offload import off_loop_if
 from responses_api.services.warm import warm
@@ -135,6 +136,7 @@ class Connection:
             principal = await authenticate(self._client.authorization)
             leave_out = leaves_out_tools(self._client.headers, principal.unserved_tools)
             turn = await off_loop_if(len(waiting) > LARGE_BYTES, turn_of, message, leave_out)
+            turn = replace(turn, request=as_kept(principal, turn.request))
             final = await self._answer(principal, turn)
             if final["status"] == "failed":
                 self._memory.evict(continued)

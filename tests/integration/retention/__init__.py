@@ -1,0 +1,1 @@
+"""What tenants keep, and for how long."""
