@@ -7,7 +7,7 @@ that have not ended stay: they are deleted once they have.
 
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
