@@ -7,7 +7,7 @@ that have not ended stay: they are deleted once they have.
 
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.conf import settings
