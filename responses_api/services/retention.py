@@ -7,7 +7,7 @@ that have not ended stay: they are deleted once they have.
 
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
@@ -88,7 +88,7 @@ def _batches(tenant_id: uuid.UUID, before: str) -> Iterator[int]:
 
 def _delete(tenant_id: uuid.UUID, *, after: str, before: str, most: int) -> list[str]:
     """Delete one batch, oldest first, and return its ids; then nobody tells of them any more."""
-    given = {
+    given: dict[str, Any] = {
         "tenant": tenant_id,
         "after": after,
         "before": before,
