@@ -15,7 +15,12 @@ def policies_in_force(tenant_id: uuid.UUID, key_id: uuid.UUID) -> tuple[dict[str
         .order_by("key_id", "-version")
         .distinct("key_id")
     )
-    return tuple(plain_policy(version) for version in versions)
+    return tuple(plain_policy(version) for version in sorted(versions, key=_of_key))
+
+
+def _of_key(version: ToolPolicy) -> bool:
+    """Sorts the tenant's policy before the key's."""
+    return version.key_id is not None
 
 
 def plain_policy(version: ToolPolicy) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any, Protocol
 
 from responses_api.protocol import event_types, events, ids
+from responses_api.protocol.admission import Judgement
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.items import SealedType
 from responses_api.protocol.plain import Json
+from responses_api.protocol.policy import REPORT, Verdict
 from responses_api.protocol.response import shown_item, shown_output
 from responses_api.protocol.score import Delta, compose
 from responses_api.protocol.sse import encode, numbered_frame
@@ -23,6 +25,7 @@ from workers.backends.parts import (
     CallDelta,
     Compacted,
     Part,
+    RefusedCall,
     SpokenDelta,
     StateReport,
     Stop,
@@ -51,13 +54,13 @@ _NO_ARGUMENTS = "{}"
 
 
 class Admission(Protocol):
-    """Which calls may be told. `called` are the names of those that were, in order. Both raise `ProtocolError`."""
+    """Which calls may be told. `called` are the names of those that were, in order, `refused` of those left out."""
 
-    def admit(self, name: str, called: Sequence[str]) -> None:
+    def judge(self, name: str, called: Sequence[str]) -> Judgement:
         """Judge a call before any event shows it."""
 
-    def check_finished(self, called: Sequence[str]) -> None:
-        """Judge the calls of an answer that was not cut short."""
+    def check_finished(self, called: Sequence[str], refused: Sequence[str] = ()) -> None:
+        """Judge the calls of an answer that was not cut short. Raises `ProtocolError`."""
 
 
 Seal = Callable[[SealedType, Any], str]
@@ -109,6 +112,7 @@ class Emitter:
             StateReport: self._feed_state,
             CallDelta: self._feed_call,
             Compacted: self._feed_compacted,
+            RefusedCall: self._feed_refused,
             UsageReport: self._feed_usage,
             Stop: self._feed_stop,
         }
@@ -121,6 +125,8 @@ class Emitter:
         self._calls: dict[Hashable, Call] = {}
         self._call_ids: set[str] = set()
         self._called: list[str] = []
+        self._refused: list[str] = []
+        self._decisions: list[Json] = []
         self._usage: Json | None = None
         self._stop: Stop | None = None
         self._final: Json | None = None
@@ -156,6 +162,11 @@ class Emitter:
     def error(self) -> ProtocolError | None:
         """What the response failed with, if it failed."""
         return self._error
+
+    @property
+    def decisions(self) -> list[Json]:
+        """Which rule of which tool policy let or refused each call; empty where none is in force, or nothing called."""
+        return self._decisions
 
     def drain(self) -> bytes:
         """The frames made since the last call."""
@@ -198,10 +209,11 @@ class Emitter:
         try:
             self._announce_late_calls(cut_short=reason is not None)
             if reason is None and self._admission is not None:
-                self._admission.check_finished(self._called)
+                self._admission.check_finished(self._called, self._refused)
         except ProtocolError as error:
             self.fail(error)
             return
+        self._drop_orphaned_state()
         self._close_open(state_at_a_cut if reason else state_at_the_end)
         if reason:
             self._end("incomplete", incomplete_details={"reason": reason})
@@ -333,13 +345,16 @@ class Emitter:
 
     def _announce(self, call: Call) -> None:
         call.call_id, call.name = safe_text(call.call_id), safe_text(call.name)
-        if self._admission is not None:
-            self._admission.admit(call.name, self._called)
+        judgement = self._admission.judge(call.name, self._called) if self._admission else Judgement()
+        if judgement.error is not None:
+            self._decide(call.name, None, judgement.verdicts)
+            raise judgement.error
         # A second call under an id that is taken could never be answered: it gets its own.
         if not call.call_id or len(call.call_id) > _MAX_CALL_ID or call.call_id in self._call_ids:
             call.call_id = self._new_id("call")
         self._call_ids.add(call.call_id)
         self._called.append(call.name)
+        self._decide(call.name, call.call_id, judgement.verdicts)
         call.settle(self._new_id(ids.FUNCTION_CALL), len(self._items))
         self._open_item(call)
         held, call.held = "".join(call.held), []
@@ -367,6 +382,33 @@ class Emitter:
                 self._announce(call)
             elif not cut_short:
                 raise model_error("The model made a function call without naming the function.")
+
+    # ------------------------------------------------------------------ tool policies
+
+    def _feed_refused(self, refused: RefusedCall) -> None:
+        """A call was left out: no event tells it, a field of the response does from now on."""
+        if len(self._refused) >= _MOST_ITEMS:
+            raise model_error(f"The model made more than {_MOST_ITEMS} calls that are not allowed.")
+        self._refused.append(refused.name)
+        self._decide(refused.name, None, refused.verdicts)
+        told = [
+            {name: value for name, value in decision.items() if name not in ("call_id", "effect")}
+            for decision in self._decisions
+            if decision["effect"] == "deny"
+        ]
+        # A new one: the snapshot that was told before is still to be written down as it was.
+        self._base = {**self._base, REPORT: {"refused_calls": told}}
+        if self._spoken is not None:
+            self._spoken.led_to_refusal = True
+
+    def _decide(self, name: str, call_id: str | None, verdicts: Sequence[Verdict]) -> None:
+        """Record what decided about a call; one that is not told has no id."""
+        self._decisions += [{"tool": name, "call_id": call_id, **verdict.to_plain()} for verdict in verdicts]
+
+    def _drop_orphaned_state(self) -> None:
+        """State that led to nothing but a call that was left out is not kept: whoever gave it would miss the call."""
+        if self._spoken is not None and self._spoken.led_to_refusal:
+            self._spoken.states.clear()
 
     # ------------------------------------------------------------------ items
 

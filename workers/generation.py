@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from enum import Enum, auto
 from functools import partial
@@ -13,10 +13,11 @@ from django.conf import settings
 
 from responses_api.eventlog.message import Kind, Message
 from responses_api.eventlog.publish import Address, Publisher
-from responses_api.protocol.admission import call_admission
+from responses_api.protocol.admission import CallAdmission, call_admission
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.obfuscation import padding
+from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
 from responses_api.protocol.sse import encode
@@ -31,6 +32,7 @@ from workers.emitter import Emitter
 from workers.faults import FAILED, STOPPED, TOO_LONG
 from workers.opening import opened_beside
 from workers.retelling import Diverged, Retelling, Told
+from workers.screening import Screen
 from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
@@ -77,6 +79,8 @@ class Generation:
         self._writer = writer
         self._request: Final = CreateRequest.from_plain(job.request)
         self._retelling = Retelling(told, new_id)
+        self._admission = self._new_admission()
+        self._screen = Screen(self._admission)
         self._emitter = self._new_emitter()
         self._is_streamed = self._request.stream or job.is_background
         self._address = Address(
@@ -159,12 +163,16 @@ class Generation:
                 async for parts in answer:
                     is_first = not self._is_told
                     self._start_telling()
-                    for part in self._retelling.refit(parts):
-                        self._emitter.feed(part)
+                    self._feed(self._screen.admitted(parts))
                     self._tell()
                     await self._publisher.keep_up(at_once=is_first)
+            self._feed(self._screen.unnamed())
         finally:
             timer.cancel()
+
+    def _feed(self, parts: Sequence[Part]) -> None:
+        for part in self._retelling.refit(parts):
+            self._emitter.feed(part)
 
     def _answer(self, job: Job) -> AsyncGenerator[list[Part], None]:
         """The parts of the answer, as they come."""
@@ -211,7 +219,7 @@ class Generation:
     async def _store(self) -> None:
         """Store the end; where that is impossible the end becomes a failure, which the client learns."""
         try:
-            if not await self._writer.write(Outcome(self.job, self._emitter.record, self._emitter.score())):
+            if not await self._writer.write(self._outcome()):
                 log.warning("the response had been ended by another")
                 self._phase = _Phase.ABANDONED
         except Exception as error:
@@ -220,6 +228,10 @@ class Generation:
             if self.job.is_background:
                 raise HandedBack from None
             self._emitter.fail(_NOT_STORED)
+
+    def _outcome(self) -> Outcome:
+        emitter = self._emitter
+        return Outcome(self.job, emitter.record, emitter.score(), emitter.decisions or None)
 
     def _tell_end(self, last: bytes) -> None:
         """The last message: the terminal event, the whole answer, or a refusal where nothing was told."""
@@ -261,6 +273,12 @@ class Generation:
             output_tokens=usage.get("output_tokens"),
         )
 
+    def _new_admission(self) -> CallAdmission | None:
+        """Which calls may be told. What a compaction says is no answer to the request: no call is due."""
+        if self._request.compacts:
+            return None
+        return call_admission(self._request, policies_of(self.job.policies))
+
     def _new_emitter(self) -> Emitter:
         base = snapshot(
             response_id=self.job.response_id,
@@ -273,8 +291,7 @@ class Generation:
             new_id=self._retelling.new_id,
             clock=now,
             dialect=self.job.dialect,
-            # What a compaction says is no answer to the request: no call is due.
-            admission=None if self._request.compacts else call_admission(self._request),
+            admission=self._admission,
             pad=partial(padding, self.job.response_id) if self._request.obfuscates else None,
             seal=sealer(self.job),
             include=self._request.include,

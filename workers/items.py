@@ -122,7 +122,7 @@ class SpokenPart:
 class Spoken:
     """A message or a reasoning item: a run of parts, of which the last may be open."""
 
-    __slots__ = ("done", "id", "index", "parts", "states", "type")
+    __slots__ = ("done", "id", "index", "led_to_refusal", "parts", "states", "type")
 
     def __init__(self, type: str, id: str, index: int) -> None:
         self.type = type
@@ -130,6 +130,7 @@ class Spoken:
         self.index = index
         self.parts: list[SpokenPart] = []
         self.states: list[Json] = []
+        self.led_to_refusal = False
         self.done: Json | None = None
 
     def add_part(self, kind: PartKind, key: Hashable) -> SpokenPart:

@@ -12,11 +12,13 @@ from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import claims
 from responses_api.eventlog.follow import Follower, Inbox, process_inbox
 from responses_api.eventlog.message import Message
+from responses_api.protocol.admission import refuse_impossible
 from responses_api.protocol.errors import invalid_request, overloaded
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE, item_prefix
 from responses_api.protocol.job import Job, Purpose
 from responses_api.protocol.plain import Json
+from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
@@ -91,6 +93,7 @@ async def prepare(
     """
     request = as_kept(principal, request)
     _refuse_unserved(request)
+    _refuse_forbidden(principal, request, purpose)
     model = await find_model(request.model)
     try:
         inbox = await process_inbox()
@@ -178,6 +181,12 @@ def recovery(tenant_id: UUID, response_id: str, *, store: bool, stream: bool) ->
         return await in_database(stored_end, tenant_id, response_id, stream, told, last)
 
     return recover
+
+
+def _refuse_forbidden(principal: Principal, request: CreateRequest, purpose: Purpose) -> None:
+    """Refuse what the tool policies leave no way to do. Raises `ProtocolError` 403."""
+    if principal.policies and purpose == "respond" and not request.compacts:
+        refuse_impossible(request, policies_of(principal.policies))
 
 
 def _refuse_unserved(request: CreateRequest) -> None:

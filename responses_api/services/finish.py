@@ -24,14 +24,15 @@ _INSERT: Final = """
 WITH given AS (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS given(
         id text, tenant_id uuid, key_id uuid, previous_id text, status text, model text, backend text,
-        request json, usage json, error json, incomplete_details json, extensions json,
+        request json, usage json, error json, incomplete_details json, extensions json, policy_decisions json,
         created_at bigint, completed_at bigint, score json, is_followed boolean, inputs integer, items json,
         metadata json
     )
 ), stored AS (
     INSERT INTO responses_api_response (
         id, tenant_id, key_id, previous_id, root_id, status, model, backend,
-        request, usage, error, incomplete_details, extensions, created_at, completed_at, score, is_followed
+        request, usage, error, incomplete_details, extensions, policy_decisions,
+        created_at, completed_at, score, is_followed
     )
     SELECT id, tenant_id, key_id, previous_id,
            CASE WHEN previous_id IS NULL THEN id ELSE (
@@ -39,7 +40,8 @@ WITH given AS (
                 WHERE previous.id = given.previous_id AND previous.tenant_id = given.tenant_id
            ) END,
            status, model, backend,
-           request, usage, error, incomplete_details, extensions, created_at, completed_at, score, is_followed
+           request, usage, error, incomplete_details, extensions, policy_decisions,
+           created_at, completed_at, score, is_followed
       FROM given
     ON CONFLICT (id) DO NOTHING
     RETURNING id
@@ -62,13 +64,14 @@ _END: Final = """
 WITH given AS (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS given(
         id text, attempt integer, status text, usage json, error json, incomplete_details json, extensions json,
+        policy_decisions json,
         completed_at bigint, score json, output json
     )
 ), ended AS (
     UPDATE responses_api_response AS response
        SET status = given.status, usage = given.usage, error = given.error, score = given.score,
            incomplete_details = given.incomplete_details, extensions = given.extensions,
-           completed_at = given.completed_at
+           policy_decisions = given.policy_decisions, completed_at = given.completed_at
       FROM given
      WHERE response.id = given.id AND response.status = ANY(%(unfinished)s)
        AND (given.attempt IS NULL OR response.attempt = given.attempt)
@@ -87,11 +90,14 @@ SELECT id FROM ended
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a response ended: its job, its final snapshot, and the score of its stream (see `protocol.score`)."""
+    """How a response ended: its job, its final snapshot, the score of its stream (see `protocol.score`), and what the
+    tool policies in force decided about its calls (see `Emitter.decisions`).
+    """
 
     job: Job
     snapshot: Json
     score: Json | None = None
+    decisions: list[Json] | None = None
 
     @property
     def tenant_id(self) -> str:
@@ -112,9 +118,11 @@ def finish(outcomes: Sequence[Outcome]) -> set[str]:
         held: list[Json] = []
         for outcome in group:
             if outcome.job.is_background:
-                held.append(_end(outcome.snapshot, outcome.score, outcome.job.attempt))
+                row = _end(outcome.snapshot, outcome.score, outcome.job.attempt)
+                held.append({**row, "policy_decisions": outcome.decisions})
             else:
-                new.append(_row(outcome.job, outcome.snapshot, outcome.score, outcome.snapshot["output"]))
+                row = _row(outcome.job, outcome.snapshot, outcome.score, outcome.snapshot["output"])
+                new.append({**row, "policy_decisions": outcome.decisions})
         with tenant_scope(uuid.UUID(tenant_id)):
             stored |= _execute(_INSERT, new) | _execute(_END, held)
     return stored

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from responses_api.protocol.plain import Json
+from responses_api.protocol.policy import Verdict
 from responses_api.protocol.response import usage
 
 StopReason = Literal["stop", "length", "content_filter", "tool_calls"]
@@ -84,6 +85,14 @@ class CallDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A call that was left out, and the verdicts that refuse it. Made by `workers.screening`, by no adapter."""
+
+    name: str
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReport:
     """Token counts as far as the upstream told them, from 0 to 2**53; each report replaces the one before."""
 
@@ -133,6 +142,7 @@ Part: TypeAlias = (
     | StateReport
     | CallDelta
     | Compacted
+    | RefusedCall
     | UsageReport
     | Stop
 )

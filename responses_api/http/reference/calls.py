@@ -115,7 +115,9 @@ CREATE: Final = Call(
         "its id: it goes on whoever leaves. What can be refused before the model has begun is refused with an error "
         "status; what happens afterwards is told in the stream, as `error` and `response.failed`. With "
         "`truncation: auto` the oldest turns are dropped where the input is too long for the model; the field "
-        "`antiphon:truncation` of the response, and an event of that name, then say how many."
+        "`antiphon:truncation` of the response, and an event of that name, then say how many. Where a tool policy of "
+        "the tenant or the key leaves out calls that it does not allow, the field `antiphon:policy` of the response "
+        "says which, and by which rule."
     ),
     body=CreateResponseBody,
     body_examples={
@@ -140,7 +142,7 @@ CREATE: Final = Call(
         ),
     ),
     parameters=(_ONCE,),
-    refusals=(*_GENERATED, r.BAD_KEY, r.KEY_REUSED, r.ANSWER_GONE),
+    refusals=(*_GENERATED, r.FORBIDDEN, r.BAD_KEY, r.KEY_REUSED, r.ANSWER_GONE),
 )
 
 CALLS: Final[tuple[Call, ...]] = (

@@ -231,7 +231,7 @@ UPSTREAM_SLOW: Final = _the(
 
 # ---- of a response that had begun: the `error` of a failed one, and of the stream's `error` event
 NOT_ALLOWED: Final = _the(
-    "The model made a call that the request does not allow.",
+    "The model made a call that the request, or a tool policy of the tenant or the key, does not allow.",
     model_error(
         "The model called 'f', which the request's 'tool_choice' does not allow.", code="tool_not_allowed"
     ),

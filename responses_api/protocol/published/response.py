@@ -145,6 +145,27 @@ class Truncation(TypedDict):
 
 
 @shape
+class RefusedCall(TypedDict):
+    """A call that the model made, that is not allowed, and that was left out of the response."""
+
+    tool: str
+    policy: Literal["tenant", "key", "request"]
+    """Whose policy refused it; `request` where a field of the request did."""
+    version: int | None
+    """Of the policy; null for the request."""
+    rule: str
+    """The rule of the policy; `default` where none spoke of it, `max_tool_calls`; or the field of the request."""
+    why: str
+
+
+@shape
+class PolicyReport(TypedDict):
+    """What the tool policies of the tenant and of the key kept from being told."""
+
+    refused_calls: list[RefusedCall]
+
+
+@shape
 class Response(TypedDict):
     """A response as it is now: its settings, its state, its output."""
 
@@ -184,3 +205,5 @@ class Response(TypedDict):
     prompt_cache_key: str | None
     antiphon_truncation: NotRequired[Annotated[Truncation, Field(alias="antiphon:truncation")]]
     """With `truncation: "auto"`: what was dropped, if something was."""
+    antiphon_policy: NotRequired[Annotated[PolicyReport, Field(alias="antiphon:policy")]]
+    """Where a tool policy leaves calls that are not allowed out: those that were, once the response has ended."""
