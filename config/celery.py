@@ -24,6 +24,7 @@ from responses_api.dispatch import AMQP_QUEUE, QUEUES, destination, is_amqp
 
 _DEFAULT_QUEUE = "antiphon.default"
 _PURGE_SECONDS = 600.0
+_ROLL_UP_SECONDS = 60.0
 # Of the queue for ever: RabbitMQ refuses one that is declared otherwise than it was made.
 _PRIORITIES = 9
 # RabbitMQ would close the channel of a worker that acknowledges nothing for half an hour.
@@ -102,6 +103,11 @@ app.conf.update(
             "task": "antiphon.purge",
             "schedule": _PURGE_SECONDS,
             "options": {**destination(_DEFAULT_QUEUE), "expires": _PURGE_SECONDS},
+        },
+        "add the ledger up": {
+            "task": "antiphon.roll_up",
+            "schedule": _ROLL_UP_SECONDS,
+            "options": {**destination(_DEFAULT_QUEUE), "expires": _ROLL_UP_SECONDS},
         },
     },
     **_amqp_options(),

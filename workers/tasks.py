@@ -8,6 +8,7 @@ from responses_api.dispatch import GENERATE, GENERATE_BACKGROUND
 from responses_api.services import once, retention
 from responses_api.services.reap import reap
 from responses_api.services.rescue import rescue
+from tenants.rollup import roll_up
 from workers.runtime import Runtime, process_runtime, running_runtime
 
 
@@ -35,6 +36,12 @@ def purge_expired() -> None:
     """Delete what has expired."""
     once.purge()
     retention.purge_expired()
+
+
+@shared_task(name="antiphon.roll_up", ignore_result=True)
+def roll_up_usage() -> None:
+    """Add up what has come to the ledger."""
+    roll_up()
 
 
 @worker_ready.connect

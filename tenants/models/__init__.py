@@ -7,6 +7,7 @@ from tenants.models.membership import Invitation, Membership
 from tenants.models.policy import ToolPolicy
 from tenants.models.tenant import Tenant
 from tenants.models.usage import UsageRecord
+from tenants.models.usage_total import UsageTotal
 
 __all__ = [
     "ApiKey",
@@ -17,4 +18,5 @@ __all__ = [
     "Tenant",
     "ToolPolicy",
     "UsageRecord",
+    "UsageTotal",
 ]

@@ -54,12 +54,22 @@ class UsageRecord(models.Model):
         null=True, blank=True, help_text="Until the model's first word."
     )
     duration_ms = models.PositiveIntegerField(null=True, blank=True)
+    is_rolled_up = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="Whether its sums are in `UsageTotal`."
+    )
 
     objects = ScopedManager()
 
     class Meta:
         ordering = ("-created_at",)
-        indexes = (models.Index(fields=("tenant", "created_at"), name="usage_by_tenant_and_time"),)
+        indexes = (
+            models.Index(fields=("tenant", "created_at"), name="usage_by_tenant_and_time"),
+            models.Index(
+                fields=("tenant", "created_at"),
+                condition=models.Q(is_rolled_up=False),
+                name="usage_not_rolled_up",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.response_id
