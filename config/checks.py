@@ -15,6 +15,7 @@ from redis import ConnectionPool
 from config.logging import FORMATS, LEVELS
 from config.seal_keys import seal_key_mistakes
 from config.variables import mistakes
+from tenants.addresses import UNIX_SOCKET, read_network
 
 
 def check_secret_key(**_: Any) -> list[CheckMessage]:
@@ -121,6 +122,33 @@ def check_own_seal_keys(**_: Any) -> list[CheckMessage]:
     ]
 
 
+def check_trusted_proxies(**_: Any) -> list[CheckMessage]:
+    """antiphon.E009: an entry of ANTIPHON_TRUSTED_PROXIES that is no network, or that is every address."""
+    messages: list[CheckMessage] = []
+    for entry in settings.TRUSTED_PROXIES:
+        if entry == UNIX_SOCKET:
+            continue
+        try:
+            is_everybody = read_network(entry).prefixlen == 0
+        except ValueError as error:
+            messages.append(_bad_proxy(f"ANTIPHON_TRUSTED_PROXIES: {error}"))
+        else:
+            if is_everybody:
+                messages.append(
+                    _bad_proxy(
+                        f"ANTIPHON_TRUSTED_PROXIES holds {entry}, every address: any client could choose its own."
+                    )
+                )
+    return messages
+
+
+def _bad_proxy(mistake: str) -> CheckMessage:
+    hint = (
+        "List the addresses or networks of your own proxies, and unix for those that come by a unix socket."
+    )
+    return Error(mistake, hint=hint, id="antiphon.E009")
+
+
 def check_logs(**_: Any) -> list[CheckMessage]:
     """antiphon.E004: how much is logged, and how."""
     messages: list[CheckMessage] = []
@@ -220,5 +248,6 @@ def register_all() -> None:
     for check in (check_secret_key, check_database, check_valkey, check_broker, check_variables, check_logs):
         register(check)
     register(check_seal_keys)
+    register(check_trusted_proxies)
     register(check_own_seal_keys, deploy=True)
     register(check_live_database, Tags.database)

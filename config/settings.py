@@ -35,6 +35,9 @@ if INSECURE_SECRET_KEY:
     # Good enough for `check` and `migrate`; sessions end with the process. `check` says so (antiphon.W001).
     SECRET_KEY = os.urandom(32).hex()
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+TRUSTED_PROXIES = [
+    entry.strip() for entry in env.list("ANTIPHON_TRUSTED_PROXIES", default=[]) if entry.strip()
+]
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if switch("BEHIND_TLS_PROXY", default=False) else None

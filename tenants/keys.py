@@ -1,4 +1,4 @@
-"""Keys: how they are made, recognised and revoked.
+"""Keys: how they are made, recognised and revoked. (`rotation.py` replaces one; `rules.py` says what its rules mean.)
 
 A key is `ak_` and 43 letters (256 random bits). The table keeps its SHA-256: with that much entropy a slow hash would
 add nothing but load. Recognition goes through a short in-process cache; a revoke sends `signals.access_changed`, which
@@ -9,17 +9,21 @@ import hashlib
 import secrets
 import time
 import uuid
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, Literal
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from tenants import audit
 from tenants.limits import LimitSpec, limits_of
 from tenants.models import ApiKey, Tenant
 from tenants.models.key import all_scopes
 from tenants.policies import policies_in_force
+from tenants.rules import checked_addresses, checked_models, checked_scopes
 from tenants.scoping import operator_scope, tenant_scope
 from tenants.signals import access_changed
 
@@ -57,15 +61,28 @@ class Principal:
 _cache: dict[bytes, tuple[float, Principal | None]] = {}
 
 
-def issue_key(tenant: Tenant, *, name: str, dialect: str = "auto", unserved_tools: str = "auto") -> str:
-    """Make a key for `tenant` and return its text, which cannot be had again."""
-    return new_key(tenant, name=name, dialect=dialect, unserved_tools=unserved_tools)[1]
+def issue_key(tenant: Tenant, *, name: str, **rules: Any) -> str:
+    """Make a key for `tenant` and return its text, which cannot be had again. `rules` as in `new_key`."""
+    return new_key(tenant, name=name, **rules)[1]
 
 
 def new_key(
-    tenant: Tenant, *, name: str, dialect: str = "auto", unserved_tools: str = "auto"
+    tenant: Tenant,
+    *,
+    name: str,
+    dialect: str = "auto",
+    unserved_tools: str = "auto",
+    scopes: Sequence[str] | None = None,
+    expires_at: datetime | None = None,
+    allowed_models: Sequence[str] = (),
+    allowed_addresses: Sequence[str] = (),
+    purpose: str = "app",
+    user: Any = None,
 ) -> tuple[ApiKey, str]:
-    """As `issue_key`: the stored key and its text."""
+    """As `issue_key`: the stored key and its text. `user` is who issues it.
+
+    Scopes None is all of them. Raises `tenants.rules.BadRule`, a ValueError, for rules that no key can have.
+    """
     text = PREFIX + secrets.token_urlsafe(32)
     with tenant_scope(tenant.id):
         key = ApiKey.objects.create(
@@ -73,17 +90,40 @@ def new_key(
             name=name,
             dialect=dialect,
             unserved_tools=unserved_tools,
+            scopes=checked_scopes(scopes if scopes is not None else all_scopes()),
+            expires_at=expires_at,
+            allowed_models=checked_models(allowed_models),
+            allowed_addresses=checked_addresses(allowed_addresses),
+            purpose=purpose,
+            created_by=user,
             digest=_digest(text),
             prefix=text[:7],
             last_four=text[-4:],
         )
+        audit.record("key.issued", str(key), tenant_id=tenant.id, user=user, **rules_of(key))
     return key, text
 
 
-def revoke_key(key: ApiKey) -> None:
-    """Revoke `key` for good; every process learns it at once."""
-    key.revoked_at = key.revoked_at or timezone.now()
-    key.save(update_fields=["revoked_at"])
+def rules_of(key: ApiKey) -> dict[str, Any]:
+    """What a key may do, as the plain facts of the audit log."""
+    return {
+        "scopes": key.scopes,
+        "expires_at": key.expires_at.isoformat() if key.expires_at else None,
+        "allowed_models": key.allowed_models,
+        "allowed_addresses": key.allowed_addresses,
+        "dialect": key.dialect,
+        "unserved_tools": key.unserved_tools,
+        "purpose": key.purpose,
+    }
+
+
+def revoke_key(key: ApiKey, *, user: Any = None) -> None:
+    """Revoke `key` for good, inside a scope; every process learns it at once. One that was revoked before stays so."""
+    if key.revoked_at is not None:
+        return
+    key.revoked_at = timezone.now()
+    if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=key.revoked_at):
+        audit.record("key.revoked", str(key), tenant_id=key.tenant_id, user=user)
     announce_change()
 
 
@@ -135,6 +175,16 @@ def _read_principal(digest: bytes) -> Principal | None:
             limits=limits_of(key.tenant_id, key.id),
             policies=policies_in_force(key.tenant_id, key.id),
         )
+
+
+def still_working(key_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, float | None]:
+    """Those of these keys that are neither revoked nor of a tenant that is switched off, each with its end in unix
+    seconds (None: it has none). Asks the database, once for all of them.
+    """
+    with operator_scope():
+        working = ApiKey.objects.filter(id__in=key_ids, revoked_at=None, tenant__is_active=True)
+        ends = dict(working.values_list("id", "expires_at"))
+    return {key_id: end.timestamp() if end else None for key_id, end in ends.items()}
 
 
 def forget() -> None:

@@ -179,11 +179,11 @@ class Runtime:
             while len(self._cancelled) > _MOST_REMEMBERED:
                 self._cancelled.popitem(last=False)
 
-    def _stop(self, response_id: str) -> None:
-        """The web process that asked for the response is being stopped."""
+    def _stop(self, response_id: str, why: str) -> None:
+        """The web process that asked for the response is being stopped, or its key has ended."""
         generation = self._running.get(response_id)
         if isinstance(generation, Generation):
-            generation.stop(faults.STOPPED)
+            generation.stop(faults.ENDINGS.get(why, faults.STOPPED))
 
     def _stop_all(self) -> None:
         for generation in list(self._running.values()):

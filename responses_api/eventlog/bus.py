@@ -40,9 +40,12 @@ async def cancel(client: Any, response_id: str) -> None:
     await client.eval(_WITHDRAW, *_withdrawal(response_id))
 
 
-async def stop(client: Any, response_id: str) -> None:
-    """Who asked for the response is being stopped: ask its worker to end it now, as failed."""
-    await client.publish(names.BUS, _STOP + response_id.encode())
+async def stop(client: Any, response_id: str, why: str) -> None:
+    """Who asked for the response is being stopped, or may ask no more: ask its worker to end it now, as failed.
+
+    `why` is one word, which those who hear it know.
+    """
+    await client.publish(names.BUS, _STOP + f"{response_id} {why}".encode())
 
 
 def withdraw(response_id: str) -> str | None:
@@ -103,7 +106,7 @@ async def listen(
     client: "redis_asyncio.Redis",
     *,
     on_cancel: Callable[[str], None] | None = None,
-    on_stop: Callable[[str], None] | None = None,
+    on_stop: Callable[[str, str], None] | None = None,
     on_access: Callable[[], None] | None = None,
     on_deleted: Callable[[str, str], None] | None = None,
     on_subscribed: Callable[[], None] | None = None,
@@ -128,7 +131,7 @@ async def listen(
 def _hear(
     message: Any,
     on_cancel: Callable[[str], None] | None,
-    on_stop: Callable[[str], None] | None,
+    on_stop: Callable[[str, str], None] | None,
     on_access: Callable[[], None] | None,
     on_deleted: Callable[[str, str], None] | None,
     on_subscribed: Callable[[], None] | None,
@@ -141,7 +144,8 @@ def _hear(
     if data.startswith(_CANCEL) and on_cancel is not None:
         on_cancel(data.removeprefix(_CANCEL).decode())
     elif data.startswith(_STOP) and on_stop is not None:
-        on_stop(data.removeprefix(_STOP).decode())
+        response_id, _, why = data.removeprefix(_STOP).decode().partition(" ")
+        on_stop(response_id, why)
     elif data == ACCESS and on_access is not None:
         on_access()
     elif data.startswith(_DELETED) and on_deleted is not None:

@@ -121,9 +121,9 @@ class Follower:
         """Nobody wants the response any more: tell its worker, now or when it begins."""
         await bus.cancel(self._inbox.client, self._response_id)
 
-    async def stop(self) -> None:
-        """This process is being stopped: ask the worker to end the response now."""
-        await bus.stop(self._inbox.client, self._response_id)
+    async def stop(self, why: str) -> None:
+        """Ask the worker to end the response now; `why` as in `bus.stop`."""
+        await bus.stop(self._inbox.client, self._response_id, why)
 
     def close(self) -> None:
         """Stop following."""

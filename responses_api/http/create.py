@@ -15,11 +15,14 @@ from responses_api.protocol.clients import leaves_out_tools
 from responses_api.protocol.dialects import dialect_of
 from responses_api.protocol.job import Purpose
 from responses_api.protocol.request import CreateRequest, parse_compact, parse_count, parse_create
+from responses_api.services.access import Scope
 from responses_api.services.create import Started, create
 from responses_api.services.offload import off_loop_if
 from responses_api.services.once import HEADER, checked_key, create_once
+from responses_api.services.presence import Stay
 from tenants.keys import Principal
 
+SCOPE: Final[Scope] = "responses:write"
 _ONCE: Final = HEADER.lower().encode()
 
 
@@ -46,15 +49,20 @@ class CreateEndpoint:
         await answered(Exchange(scope, send), partial(self._answer, receive))
 
     async def _answer(self, receive: Any, exchange: Exchange) -> None:
-        principal = await caller_of(exchange)
+        with await caller_of(exchange, SCOPE) as stay:
+            await self._answer_to(stay, receive, exchange)
+
+    async def _answer_to(self, stay: Stay, receive: Any, exchange: Exchange) -> None:
+        principal = stay.principal
         body = await read_body(exchange.headers, receive)
         leave_out = leaves_out_tools(exchange.headers, principal.unserved_tools)
         request = await off_loop_if(
             is_large(exchange.headers, body), self._parse, exchange.headers, body, leave_out
         )
+        stay.check()  # a body may take its time
         started = await self._start(exchange, principal, request)
         structlog.contextvars.bind_contextvars(response_id=started.response_id)
-        await relay(exchange, started.listener, receive, stream=request.stream)
+        await relay(exchange, stay, started.listener, receive, stream=request.stream)
 
     async def _start(self, exchange: Exchange, principal: Principal, request: CreateRequest) -> Started:
         dialect = dialect_of(exchange.headers, principal.dialect)

@@ -10,8 +10,10 @@ import structlog
 
 from responses_api.http.relay import Exchange, answered, caller_of, relay
 from responses_api.protocol.errors import invalid_request
+from responses_api.services.access import Scope
 from responses_api.services.following import Place, follow
 
+SCOPE: Final[Scope] = "responses:read"
 _PATH: Final = re.compile(r"/v1/responses/([^/]+)/?")
 _TRUE: Final = frozenset({"true", "1"})
 _FALSE: Final = frozenset({"false", "0", ""})
@@ -33,13 +35,12 @@ class FollowEndpoint:
         await answered(Exchange(scope, send), partial(self._answer, scope, receive))
 
     async def _answer(self, scope: Any, receive: Any, exchange: Exchange) -> None:
-        principal = await caller_of(exchange)
         path = _PATH.fullmatch(scope["path"])
         assert path is not None, "the router knows the path"
-        place = _place(_query(scope))
-        ear = await follow(principal.tenant_id, path[1], place)
-        structlog.contextvars.bind_contextvars(response_id=path[1])
-        await relay(exchange, ear, receive, stream=True)
+        with await caller_of(exchange, SCOPE) as stay:
+            ear = await follow(stay.principal.tenant_id, path[1], _place(_query(scope)))
+            structlog.contextvars.bind_contextvars(response_id=path[1])
+            await relay(exchange, stay, ear, receive, stream=True)
 
 
 def _query(scope: Any) -> dict[str, str]:

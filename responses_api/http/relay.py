@@ -13,11 +13,11 @@ from responses_api.eventlog.message import Kind, Message
 from responses_api.http.body import ClientGone
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, decode, encode
-from responses_api.services.access import authenticate
+from responses_api.services.access import Scope, Visitor
 from responses_api.services.faults import STOPPED, internal_error
 from responses_api.services.identity import REQUEST_ID_FIELD, request_id_in
 from responses_api.services.listening import Ear, farewell
-from tenants.keys import Principal
+from responses_api.services.presence import Stay, enter
 
 log = structlog.get_logger(__name__)
 
@@ -36,8 +36,11 @@ class Exchange:
     def __init__(self, scope: Any, send: Any) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.request_id = request_id_in(self.headers)
+        self.visitor = Visitor.of_asgi(scope)
         self._send = send
         self._is_begun = False
+        self.ended_by: ProtocolError = STOPPED
+        """Why an answer that is cancelled ends before its time."""
         self.is_left = False
         """Whether the client has closed the connection."""
 
@@ -90,31 +93,38 @@ async def answered(exchange: Exchange, answer: Callable[[Exchange], Awaitable[No
             await exchange.send_error(internal_error())
 
 
-async def caller_of(exchange: Exchange) -> Principal:
-    """Who asks, in every line of the log from now on. Raises `ProtocolError` 401."""
-    principal = await authenticate(exchange.headers.get(b"authorization", b"").decode("latin-1"))
-    structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
-    return principal
+async def caller_of(exchange: Exchange, scope: Scope) -> Stay:
+    """Who asks, in every line of the log from now on. Leave whatever happens. Raises `ProtocolError` 401 or 403."""
+    stay = await enter(exchange.visitor, scope)
+    structlog.contextvars.bind_contextvars(tenant_id=str(stay.principal.tenant_id))
+    return stay
 
 
-async def relay(exchange: Exchange, ear: Ear, receive: Any, *, stream: bool) -> None:
-    """Tell the client what the ear hears until the response ends or the client leaves, which raises `ClientGone`.
+async def relay(exchange: Exchange, stay: Stay, ear: Ear, receive: Any, *, stream: bool) -> None:
+    """Tell the client what the ear hears until the response or the key ends, or the client leaves, which raises
+    `ClientGone`.
 
     The ear is closed in any case.
     """
     try:
-        await _until_gone(exchange, (_stream if stream else _single)(exchange, ear), receive)
+        await _until_gone(exchange, stay, (_stream if stream else _single)(exchange, ear), receive)
     finally:
         await ear.close()
 
 
-async def _until_gone(exchange: Exchange, relay: Coroutine[Any, Any, None], receive: Any) -> None:
-    """Relay until the response ends or the client leaves, whichever comes first. Raises `ClientGone`."""
+async def _until_gone(exchange: Exchange, stay: Stay, relay: Coroutine[Any, Any, None], receive: Any) -> None:
+    """Relay until the response ends, the client leaves or its key ends, whichever comes first.
+
+    Raises `ClientGone`, or the key's end where nothing was told yet.
+    """
     relaying = asyncio.ensure_future(relay)
     leaving = asyncio.ensure_future(_disconnected(receive))
     try:
-        await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((relaying, leaving, stay.over), return_when=asyncio.FIRST_COMPLETED)
         if not relaying.done():
+            if not leaving.done():
+                await _end_with_its_key(exchange, stay.over.result(), relaying, leaving)
+                return
             exchange.is_left = True
             raise ClientGone
         await relaying
@@ -122,6 +132,19 @@ async def _until_gone(exchange: Exchange, relay: Coroutine[Any, Any, None], rece
         relaying.cancel()
         leaving.cancel()
         await asyncio.gather(relaying, leaving, return_exceptions=True)
+
+
+async def _end_with_its_key(
+    exchange: Exchange,
+    error: ProtocolError,
+    relaying: "asyncio.Future[None]",
+    leaving: "asyncio.Future[None]",
+) -> None:
+    """Let the relay tell its client that the key has ended, as long as there is a client."""
+    log.info("ended with its key")
+    exchange.ended_by = error
+    relaying.cancel()
+    await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _disconnected(receive: Any) -> None:
@@ -138,9 +161,9 @@ async def _stream(exchange: Exchange, ear: Ear) -> None:
             message = await ear.next_message()
     except asyncio.CancelledError:
         if not exchange.is_left:
-            # This process is being stopped: its clients are told, and their responses ended. Who can take the
-            # stream up elsewhere is only cut off.
-            async for last in farewell(ear):
+            # This process is being stopped, or the key has ended: its clients are told, and their responses ended.
+            # Who can take the stream up elsewhere (where the key is asked for) is only cut off.
+            async for last in farewell(ear, exchange.ended_by):
                 await exchange.send(last.body)
             await exchange.end(b"" if ear.is_resumable else DONE)
         raise
@@ -167,7 +190,7 @@ async def _first_message(exchange: Exchange, ear: Ear) -> Message | None:
         message = await ear.next_message()
     except asyncio.CancelledError:
         if not exchange.is_left:
-            await exchange.send_error(STOPPED)
+            await exchange.send_error(exchange.ended_by)
         raise
     if message is not None and message.kind is Kind.REJECT:
         raise ProtocolError.from_plain(decode(message.body))

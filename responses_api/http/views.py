@@ -4,18 +4,21 @@ A query parameter that a client may rely on and this server does not serve is re
 """
 
 import re
-from typing import Any, Final, get_args
+from typing import Any, ClassVar, Final, get_args
 
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from responses_api.http.authentication import KeyAuthentication
 from responses_api.http.follow import truth
 from responses_api.models.fields import is_id
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request_body import Include
 from responses_api.services import routing, stored
+from responses_api.services.access import Scope
 from responses_api.services.cancel import cancel
 from responses_api.services.routing import ServedModel
 from responses_api.services.stored import Order, Page
@@ -32,9 +35,16 @@ class ApiView(APIView):
     """A view of the API. `OPTIONS` is no method of it."""
 
     http_method_names = ("get", "post", "delete", "head")
+    scopes: ClassVar[dict[str, Scope]] = {}
+    """The scope that a key needs for each method."""
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Who finds the caller, and asks the key for the scope of the method."""
+        method = (self.request.method or "").lower()
+        return [KeyAuthentication(self.scopes.get("get" if method == "head" else method))]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Find the caller; refuse parameters that no view could use. Raises `ProtocolError` 401 or 400."""
+        """Find the caller; refuse parameters that no view could use. Raises `ProtocolError` 401, 403 or 400."""
         super().initial(request, *args, **kwargs)
         for name, values in request.query_params.lists():
             if any("\x00" in text for text in (name, *values)):
@@ -45,6 +55,8 @@ class ApiView(APIView):
 
 class Responses(ApiView):
     """`GET /v1/responses`. (`POST` never gets here: `routing.py` sends it to the create endpoint.)"""
+
+    scopes: ClassVar[dict[str, Scope]] = {"get": "responses:read"}
 
     @property
     def allowed_methods(self) -> list[str]:
@@ -62,6 +74,8 @@ class Responses(ApiView):
 class OneResponse(ApiView):
     """`GET` and `DELETE /v1/responses/{id}`."""
 
+    scopes: ClassVar[dict[str, Scope]] = {"get": "responses:read", "delete": "responses:write"}
+
     def get(self, request: Request, response_id: str) -> Response:
         """The response as it is now."""
         _check_stream(request)
@@ -74,6 +88,8 @@ class OneResponse(ApiView):
 
 class InputItems(ApiView):
     """`GET /v1/responses/{id}/input_items`."""
+
+    scopes: ClassVar[dict[str, Scope]] = {"get": "responses:read"}
 
     def get(self, request: Request, response_id: str) -> Response:
         """List the response's own new input items."""
@@ -93,6 +109,8 @@ class WorkersCalls(ApiView):
 class Cancel(ApiView):
     """`POST /v1/responses/{id}/cancel`."""
 
+    scopes: ClassVar[dict[str, Scope]] = {"post": "responses:write"}
+
     def post(self, request: Request, response_id: str) -> Response:
         """Cancel a background response; the answer is the response as it ended."""
         return Response(cancel(_caller(request).tenant_id, response_id))
@@ -101,18 +119,22 @@ class Cancel(ApiView):
 class Models(ApiView):
     """`GET /v1/models`."""
 
+    scopes: ClassVar[dict[str, Scope]] = {"get": "models:read"}
+
     def get(self, request: Request) -> Response:
         """List the models that this key may use."""
-        data = [_model(model) for model in routing.read_models().values()]
+        data = [_model(model) for model in routing.models_for(_caller(request).allowed_models)]
         return Response({"object": "list", "data": data})
 
 
 class OneModel(ApiView):
     """`GET /v1/models/{id}`."""
 
+    scopes: ClassVar[dict[str, Scope]] = {"get": "models:read"}
+
     def get(self, request: Request, name: str) -> Response:
         """One model that this key may use."""
-        return Response(_model(routing.model_named(name)))
+        return Response(_model(routing.model_named(name, _caller(request).allowed_models)))
 
 
 def _caller(request: Request) -> Principal:

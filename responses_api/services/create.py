@@ -94,7 +94,7 @@ async def prepare(
     request = as_kept(principal, request)
     _refuse_unserved(request)
     _refuse_forbidden(principal, request, purpose)
-    model = await find_model(request.model)
+    model = await find_model(request.model, principal.allowed_models)
     try:
         inbox = await process_inbox()
         context = await context_of(principal, request, remembered)

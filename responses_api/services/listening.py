@@ -16,14 +16,14 @@ from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.fold import fold
 from responses_api.protocol.sse import decode, frames_to_data
 from responses_api.services.endings import failed, failure
-from responses_api.services.faults import STOPPED
+from responses_api.services.faults import ending_of
 
 log = structlog.get_logger(__name__)
 
 _NOBODY_CAME: Final = overloaded("No worker took the request in time; try again.", retry_after=5)
 _END_LOST: Final = server_error("The event log lost the end of this response.", code="events_lost")
 _ON_THE_WAY_SECONDS: Final = 1.0
-_FAREWELL_SECONDS: Final = 1.0
+_FAREWELL_SECONDS: Final = 0.7
 _MOST_KEPT_BYTES: Final = 1 << 20
 
 
@@ -130,13 +130,13 @@ class Listener:
         ends = closing(told, self._dialect) if is_whole else ()
         return failure(ends, failed(so_far, error), error, self._next)
 
-    async def farewell(self) -> AsyncIterator[Message]:
-        """The end of a stream that has begun and whose process is being stopped: the one that its worker makes, which
-        is stored as it is told, or where that does not come in time one made here.
+    async def farewell(self, error: ProtocolError) -> AsyncIterator[Message]:
+        """The end of a stream that has begun and may not go on: the one that its worker makes, which is stored as it
+        is told, or where that does not come in time one made here.
         """
         ends_at = time.monotonic() + _FAREWELL_SECONDS
         try:
-            await self._follower.stop()
+            await self._follower.stop(ending_of(error))
             while message := await self._follower.next_message(max(0.0, ends_at - time.monotonic())):
                 if message.kind is Kind.REJECT:
                     break
@@ -144,9 +144,9 @@ class Listener:
                 yield message
                 if message.kind in LAST:
                     return
-        except (RedisError, OSError) as error:
-            log.warning("a response could not be ended", error=type(error).__name__)
-        yield self.break_off(STOPPED)
+        except (RedisError, OSError) as away:
+            log.warning("a response could not be ended", error=type(away).__name__)
+        yield self.break_off(error)
 
     async def close(self) -> None:
         """Stop listening. Unless the response has come to its end, nobody wants it any more."""
@@ -191,10 +191,10 @@ class Listener:
             self._told.append(message.body)
 
 
-async def farewell(ear: Ear) -> AsyncIterator[Message]:
-    """What a client is still told of a stream when this process is being stopped: of one that can be taken up again
-    elsewhere nothing, of any other its end.
+async def farewell(ear: Ear, error: ProtocolError) -> AsyncIterator[Message]:
+    """What a client is still told of a stream that ends with `error`, because this process is being stopped or its key
+    has ended: of one that can be taken up again elsewhere nothing, of any other its end.
     """
     if isinstance(ear, Listener) and not ear.is_resumable:
-        async for message in ear.farewell():
+        async for message in ear.farewell(error):
             yield message

@@ -6,6 +6,7 @@ when a name is asked for that it does not know, so that a model just added is th
 
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,10 +15,11 @@ from typing import Final
 from django.conf import settings
 
 from responses_api.models import Route
-from responses_api.protocol.errors import invalid_request
+from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.job import BackendSpec
 from responses_api.protocol.plain import Json
 from responses_api.services.database import in_database
+from tenants.rules import may_use
 from tenants.scoping import operator_scope
 
 _SOONEST_RELOAD_SECONDS: Final = 0.2
@@ -48,16 +50,26 @@ _lock: Final = threading.Lock()
 _reading: "Future[dict[str, ServedModel]] | None" = None
 
 
-def model_named(name: str) -> ServedModel:
-    """Where `name` is served. Raises `ProtocolError` 404 `model_not_found`."""
+def model_named(name: str, allowed: Sequence[str] = ()) -> ServedModel:
+    """Where `name` is served, if it is one of the `allowed` models of a key (`tenants.rules.may_use`).
+
+    Raises `ProtocolError` 404 `model_not_found`.
+    """
+    _check_allowed(name, allowed)
     if _is_stale(name):
         _read_together()
     return _known(name)
 
 
-async def find_model(name: str) -> ServedModel:
+async def find_model(name: str, allowed: Sequence[str] = ()) -> ServedModel:
     """As `model_named`, for the event loop: what the table knows costs no change of threads."""
-    return await in_database(model_named, name) if _is_stale(name) else _known(name)
+    _check_allowed(name, allowed)
+    return await in_database(model_named, name, allowed) if _is_stale(name) else _known(name)
+
+
+def models_for(allowed: Sequence[str]) -> list[ServedModel]:
+    """The served models that a key may ask, read anew."""
+    return [model for model in read_models().values() if may_use(model.name, allowed)]
 
 
 def read_models() -> dict[str, ServedModel]:
@@ -90,13 +102,23 @@ def _read_together() -> None:
         _reading = None
 
 
+def _check_allowed(name: str, allowed: Sequence[str]) -> None:
+    """A model that a key may not ask is told of as one that there is not: what others have is not its business."""
+    if not may_use(name, allowed):
+        raise _unknown(name)
+
+
 def _known(name: str) -> ServedModel:
     model = _table.models.get(name)
     if model is None:
-        raise invalid_request(
-            f"The model '{name}' does not exist.", param="model", code="model_not_found", status=404
-        )
+        raise _unknown(name)
     return model
+
+
+def _unknown(name: str) -> ProtocolError:
+    return invalid_request(
+        f"The model '{name}' does not exist.", param="model", code="model_not_found", status=404
+    )
 
 
 def _served(route: Route) -> ServedModel:

@@ -9,12 +9,14 @@ from responses_api.eventlog import bus
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.lasting import run_for_ever
 from responses_api.recent import recent_contexts
+from responses_api.services import presence
 from responses_api.services.database import in_database
 from responses_api.services.reap import reap
 from responses_api.services.rescue import rescue
-from tenants import keys
+from tenants import keys, last_use
 
 _TIDY_SECONDS: Final = 60.0
+_USES_SECONDS: Final = 5.0
 _tasks: Final[list["asyncio.Task[None]"]] = []
 
 
@@ -24,6 +26,8 @@ def start_watching() -> None:
         _tasks.append(run_for_ever("reaper", _reap_lost_workers))
         _tasks.append(run_for_ever("bus", _hear_the_bus))
         _tasks.append(run_for_ever("contexts", _forget_unused_contexts))
+        _tasks.append(run_for_ever("presence", presence.keep_watch))
+        _tasks.append(run_for_ever("uses of keys", _write_uses_of_keys))
 
 
 async def _reap_lost_workers() -> None:
@@ -35,7 +39,7 @@ async def _reap_lost_workers() -> None:
 
 async def _hear_the_bus() -> None:
     await bus.listen(
-        asyncio_client(), on_access=keys.forget, on_deleted=_forget_context, on_subscribed=_forget_all
+        asyncio_client(), on_access=_forget_keys, on_deleted=_forget_context, on_subscribed=_forget_all
     )
 
 
@@ -43,8 +47,13 @@ def _forget_context(tenant_id: str, root_id: str) -> None:
     recent_contexts.forget((tenant_id, root_id))
 
 
-def _forget_all() -> None:
+def _forget_keys() -> None:
     keys.forget()
+    presence.look_again()
+
+
+def _forget_all() -> None:
+    _forget_keys()
     recent_contexts.clear()
 
 
@@ -52,3 +61,10 @@ async def _forget_unused_contexts() -> None:
     while True:
         await asyncio.sleep(_TIDY_SECONDS)
         recent_contexts.forget_unused()
+
+
+async def _write_uses_of_keys() -> None:
+    while True:
+        await asyncio.sleep(_USES_SECONDS)
+        if last_use.has_uses():
+            await in_database(last_use.write_uses)

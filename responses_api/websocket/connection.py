@@ -2,7 +2,8 @@
 
 Specification: "WebSocket". Key, model and everything else are checked anew in each turn. A connection ends because its
 client leaves, or with an `Ending`: then nothing new begins, the response that runs comes to its end, what still waits
-is told why, and the socket is closed.
+is told why, and the socket is closed. Where it cannot wait, because the process is stopped or the key has ended, the
+response is ended with it.
 """
 
 import asyncio
@@ -21,12 +22,13 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.reading import LARGE_BYTES
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.sse import decode, frames_to_data
-from responses_api.services.access import authenticate
+from responses_api.services.access import Scope, Visitor, authenticate
 from responses_api.services.create import Prepared, Started, prepare, start
 from responses_api.services.faults import STOPPED, internal_error
 from responses_api.services.keeping import as_kept
 from responses_api.services.listening import farewell
 from responses_api.services.offload import off_loop_if
+from responses_api.services.presence import Stay
 from responses_api.services.warm import warm
 from responses_api.websocket.memory import Memory
 from responses_api.websocket.messages import Turn, continued_by, envelope, read_message, turn_of
@@ -52,15 +54,18 @@ class Ending:
 RESTART: Final = Ending(STOPPED, 1012)
 """The process ends. 1012, "service restart", tells clients to connect again."""
 
+SCOPE: Final[Scope] = "responses:write"
+
 _NORMAL: Final = 1000
-_REVOKED: Final = 4401
+_KEY_ENDED: Final = 4401
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """Who is at the other end, and the handshake's headers. `send` takes the text of one frame, `close` a code."""
 
-    authorization: str
+    visitor: Visitor
+    stay: Stay
     headers: Mapping[bytes, bytes]
     request_id: str
     send: Callable[[str], Awaitable[None]]
@@ -77,10 +82,12 @@ class Connection:
         self._ending: Ending | None = None
         self._is_stopped = False
         self._task: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[None] | None = None
 
     def open(self) -> None:
         """Begin to work."""
         self._task = asyncio.create_task(self._run())
+        self._watch = asyncio.create_task(self._end_with_its_key())
 
     async def take(self, text: str | None) -> None:
         """A frame has come; None is one that is not text. It waits for its turn."""
@@ -95,17 +102,28 @@ class Connection:
         self._ending = self._ending or ending
         self._queue.close()
 
-    async def stop(self) -> None:
-        """End now: this process cannot wait. The client is told."""
+    async def stop(self, ending: Ending = RESTART) -> None:
+        """End now: nobody can wait. The client is told."""
         self._is_stopped = True
-        self.end(RESTART)
-        await self.leave()
+        self._ending = ending if ending.is_announced else self._ending or ending
+        self._queue.close()
+        await self._cancel(self._task)
 
     async def leave(self) -> None:
         """Nobody is there any more (or is to be): what runs is cancelled."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        self._client.stay.leave()
+        await self._cancel(self._watch, self._task)
+
+    async def _cancel(self, *tasks: "asyncio.Task[None] | None") -> None:
+        running = [task for task in tasks if task is not None and not task.done()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _end_with_its_key(self) -> None:
+        error = await asyncio.shield(self._client.stay.over)
+        log.info("ended with its key")
+        await self.stop(Ending(error, _KEY_ENDED, is_announced=True))
 
     async def _run(self) -> None:
         limit = asyncio.get_running_loop().call_later(settings.WEBSOCKET_SECONDS, self.end, _time_is_up())
@@ -133,7 +151,7 @@ class Connection:
                 raise waiting
             message = await off_loop_if(len(waiting) > LARGE_BYTES, read_message, waiting)
             continued = continued_by(message)
-            principal = await authenticate(self._client.authorization)
+            principal = await authenticate(self._client.visitor, SCOPE)
             leave_out = leaves_out_tools(self._client.headers, principal.unserved_tools)
             turn = await off_loop_if(len(waiting) > LARGE_BYTES, turn_of, message, leave_out)
             turn = replace(turn, request=as_kept(principal, turn.request))
@@ -152,7 +170,7 @@ class Connection:
         log.info("message refused", status=error.status, code=error.code, field=error.field)
         await self._client.send(envelope(error))
         if error.status == 401:
-            self.end(Ending(error, _REVOKED))
+            self.end(Ending(error, _KEY_ENDED))
 
     async def _answer(self, principal: Principal, turn: Turn) -> Json:
         """Run one turn and return the response's final snapshot. Raises `ProtocolError` where it never began."""
@@ -192,7 +210,7 @@ class Connection:
                 message = await started.listener.next_message()
         except asyncio.CancelledError:
             if self._is_stopped:
-                async for last_words in farewell(started.listener):
+                async for last_words in farewell(started.listener, self._why()):
                     await self._tell(last_words, request)
             raise
         except Exception:
@@ -208,13 +226,17 @@ class Connection:
         try:
             message = await started.listener.next_message()
         except asyncio.CancelledError:
-            if self._is_stopped:
-                await self._client.send(envelope(STOPPED))
+            if self._is_stopped and not (self._ending and self._ending.is_announced):
+                await self._client.send(envelope(self._why()))
             raise
         assert message is not None, "a listener's first message is one"
         if message.kind is Kind.REJECT:
             raise ProtocolError.from_plain(decode(message.body))
         return message
+
+    def _why(self) -> ProtocolError:
+        """What a response that cannot wait ends with."""
+        return self._ending.error if self._ending is not None else STOPPED
 
     async def _tell(self, message: Message, request: CreateRequest) -> bytes:
         """Send each event of a message as a frame of its own; the last one as the worker told it."""

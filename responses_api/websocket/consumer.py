@@ -14,12 +14,13 @@ from django.conf import settings
 
 from responses_api.protocol.errors import ProtocolError, invalid_request, not_found
 from responses_api.protocol.sse import encode
-from responses_api.services.access import authenticate
+from responses_api.services.access import Visitor
 from responses_api.services.faults import internal_error
 from responses_api.services.identity import REQUEST_ID_FIELD, REQUEST_ID_HEADER, request_id_in
+from responses_api.services.presence import enter
 from responses_api.services.watch import start_watching
 from responses_api.websocket import register
-from responses_api.websocket.connection import Client, Connection
+from responses_api.websocket.connection import SCOPE, Client, Connection
 
 log = structlog.get_logger(__name__)
 
@@ -79,7 +80,7 @@ class ResponsesConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channe
             await self._leave()
 
     async def _admit(self) -> Connection:
-        """Check the handshake. Raises `ProtocolError` 404, 426 or 401."""
+        """Check the handshake. Raises `ProtocolError` 404, 426, 401 or 403."""
         if self.scope["path"] not in _PATHS:
             raise not_found("There is no WebSocket here; see /v1/responses.")
         if not settings.WEBSOCKET:
@@ -88,10 +89,10 @@ class ResponsesConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channe
                 code="websocket_disabled",
                 status=426,
             )
-        authorization = self._authorization()
-        principal = await authenticate(authorization)
-        structlog.contextvars.bind_contextvars(tenant_id=str(principal.tenant_id))
-        return Connection(Client(authorization, self._headers, self._request_id, self._send_text, self.close))
+        visitor = Visitor.of_asgi(self.scope, self._authorization())
+        stay = await enter(visitor, SCOPE)
+        structlog.contextvars.bind_contextvars(tenant_id=str(stay.principal.tenant_id))
+        return Connection(Client(visitor, stay, self._headers, self._request_id, self._send_text, self.close))
 
     def _authorization(self) -> str:
         header = self._headers.get(b"authorization", b"").decode("latin-1")

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from responses_api.http.reference.refusals import Refusal
 from responses_api.protocol.plain import Json
+from responses_api.services.access import Scope
 
 JSON = "application/json"
 SSE = "text/event-stream"
@@ -49,5 +50,11 @@ class Call:
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
     body_examples: dict[str, Json] = field(default_factory=dict)
-    needs_key: bool = True
+    scope: Scope | None = None
+    """The scope that a key needs for it; None: it needs no key."""
     extra: Json = field(default_factory=dict)
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether a key has to be sent."""
+        return self.scope is not None

@@ -12,7 +12,7 @@ from responses_api.protocol.published.events import EventStream
 from responses_api.protocol.published.response import Response
 from responses_api.protocol.request_body import CreateResponseBody, Include
 
-_ANY: Final = (r.NO_KEY, r.FAILED, r.OVERLOADED)
+_ANY: Final = (r.NO_KEY, r.FORBIDDEN, r.FAILED, r.OVERLOADED)
 
 _RESPONSE_ID: Final = Parameter(
     name="response_id",
@@ -106,6 +106,7 @@ CREATE: Final = Call(
     method="post",
     path="/v1/responses",
     name="createResponse",
+    scope="responses:write",
     tag="Responses",
     summary="Create a response",
     description=(
@@ -151,6 +152,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="get",
         path="/v1/responses",
         name="listResponses",
+        scope="responses:read",
         tag="Responses",
         summary="List responses, or open a WebSocket",
         description=f"The stored responses of the key's tenant, newest first.\n\n{websocket.DESCRIPTION}",
@@ -166,6 +168,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="get",
         path="/v1/responses/{response_id}",
         name="retrieveResponse",
+        scope="responses:read",
         tag="Responses",
         summary="Retrieve a response",
         description=(
@@ -186,6 +189,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="delete",
         path="/v1/responses/{response_id}",
         name="deleteResponse",
+        scope="responses:write",
         tag="Responses",
         summary="Delete a response",
         description="Deletes the response and its items for good. What continues it can no longer be continued.",
@@ -197,6 +201,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="post",
         path="/v1/responses/{response_id}/cancel",
         name="cancelResponse",
+        scope="responses:write",
         tag="Responses",
         summary="Cancel a background response",
         description=(
@@ -211,6 +216,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="get",
         path="/v1/responses/{response_id}/input_items",
         name="listInputItems",
+        scope="responses:read",
         tag="Responses",
         summary="List a response's input items",
         description="The response's own new input; that of the responses it continues is theirs.",
@@ -222,6 +228,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="post",
         path="/v1/responses/compact",
         name="compactResponse",
+        scope="responses:write",
         tag="Responses",
         summary="Compact a conversation",
         description=(
@@ -244,6 +251,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="post",
         path="/v1/responses/input_tokens",
         name="countInputTokens",
+        scope="responses:write",
         tag="Responses",
         summary="Count input tokens",
         description=(
@@ -259,6 +267,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="get",
         path="/v1/models",
         name="listModels",
+        scope="models:read",
         tag="Models",
         summary="List models",
         description="The models that the key may ask.",
@@ -269,6 +278,7 @@ CALLS: Final[tuple[Call, ...]] = (
         method="get",
         path="/v1/models/{model}",
         name="retrieveModel",
+        scope="models:read",
         tag="Models",
         summary="Retrieve a model",
         description="One of the models that the key may ask.",
@@ -291,7 +301,6 @@ CALLS: Final[tuple[Call, ...]] = (
         tag="Operations",
         summary="Is the process alive?",
         description="Answers as long as the web process does.",
-        needs_key=False,
         answers=(Answer(description="It is.", content={JSON: answers.Health}),),
     ),
     Call(
@@ -301,7 +310,6 @@ CALLS: Final[tuple[Call, ...]] = (
         tag="Operations",
         summary="Could a response be generated now?",
         description="Asks every part that is needed, and says which does not answer.",
-        needs_key=False,
         answers=(
             Answer(description="Yes.", content={JSON: answers.Readiness}),
             Answer(status=503, description="No: `parts` says why.", content={JSON: answers.Readiness}),
@@ -314,7 +322,6 @@ CALLS: Final[tuple[Call, ...]] = (
         tag="Reference",
         summary="This document",
         description="OpenAPI 3.1. It has an `ETag`, so that asking again is cheap.",
-        needs_key=False,
         answers=(
             Answer(
                 description="The document.", content={JSON: dict}, headers={"ETag": "Names this version."}
@@ -329,7 +336,6 @@ CALLS: Final[tuple[Call, ...]] = (
         tag="Reference",
         summary="The reference for people",
         description="A page with a short guide and all calls. It loads nothing from elsewhere.",
-        needs_key=False,
         answers=(Answer(description="The page.", content={"text/html": str}),),
     ),
     Call(
@@ -339,7 +345,6 @@ CALLS: Final[tuple[Call, ...]] = (
         tag="Reference",
         summary="The reference for agents",
         description="All of it in a page of Markdown.",
-        needs_key=False,
         answers=(
             Answer(
                 description="The page.", content={"text/plain": str}, headers={"ETag": "Names this version."}

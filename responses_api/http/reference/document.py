@@ -134,8 +134,10 @@ def _operation(call: Call) -> Json:
         **{str(answer.status): _answer(answer) for answer in call.answers},
         **_errors(call.refusals),
     }
-    if not call.needs_key:
+    if call.scope is None:
         operation["security"] = []
+    else:
+        operation["description"] += f"\n\nThe key needs the scope `{call.scope}`."
     return {**operation, **call.extra}
 
 

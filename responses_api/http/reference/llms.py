@@ -34,7 +34,7 @@ def page() -> bytes:
 
 
 def _line(call: Call) -> str:
-    key = "" if call.needs_key else " No key."
+    key = f" Scope `{call.scope}`." if call.scope else " No key."
     first, *_ = call.description.split("\n\n")
     return f"`{call.method.upper()} {call.path}{_query(call)}`: {first}{key}"
 

@@ -47,7 +47,8 @@ def _the(when: str, example: ProtocolError, name: str | None = None) -> Refusal:
 
 # ---- of any call
 NO_KEY: Final = _the(
-    "The key is missing, unknown or revoked.",
+    "The key is missing, unknown, revoked or expired, or its tenant is switched off. It also ends, in the same words, "
+    "what the key had asked for and was still being told.",
     invalid_request(
         "The API key is not valid: it is unknown or was revoked.", code="invalid_api_key", status=401
     ),
@@ -278,8 +279,12 @@ WRONG_METHOD: Final = _the(
     "method_not_allowed",
 )
 FORBIDDEN: Final = _the(
-    "The caller may not do that.",
-    invalid_request("You may not do that.", code="permission_denied", status=403),
+    "The key does not have the scope that the call needs, or may not be used from where the client is.",
+    invalid_request(
+        "This API key does not have the scope 'responses:write', which this call needs.",
+        code="permission_denied",
+        status=403,
+    ),
 )
 
 # ---- of WebSocket

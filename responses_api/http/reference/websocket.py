@@ -20,7 +20,8 @@ CLOSE_CODES: Final = {
     1000: "The connection has lasted as long as one may.",
     1009: "A frame was larger than twice what a request may have, and was not read.",
     1012: "The server is being stopped; connect again.",
-    4401: "The key is no longer valid.",
+    4401: "The key is no longer valid: it was revoked or has expired, or its tenant was switched off. A response that "
+    "runs is ended, and this comes within a second.",
 }
 SWITCHED: Final = Answer(
     status=101,

@@ -249,3 +249,11 @@ def test_tables_of_another_version_are_told_with_the_command_that_helps(
         monkeypatch.setattr("sys.argv", ["manage.py", "migrate"])
         assert "antiphon.W005" not in found(["default"])
         transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("entry", ["everybody", "192.0.2.7/24", "0.0.0.0/0", "::/0"])
+def test_a_trusted_proxy_that_is_none_is_named(entry: str, settings: Settings) -> None:
+    settings.TRUSTED_PROXIES = ["10.0.0.0/8", "unix", entry]
+    (message,) = found().values()
+    assert message.id == "antiphon.E009"
+    assert entry in message.msg

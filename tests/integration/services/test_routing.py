@@ -11,7 +11,7 @@ from django.db import OperationalError, connection, connections
 from responses_api.models import Backend, Route
 from responses_api.protocol.errors import ProtocolError
 from responses_api.services import routing
-from responses_api.services.access import authenticate
+from responses_api.services.access import Visitor, authenticate
 from responses_api.services.routing import find_model, model_named, read_models
 from tenants.keys import find_principal, issue_key
 from tenants.models import Tenant
@@ -108,4 +108,4 @@ def test_what_is_known_already_costs_the_event_loop_no_thread(friend_tenant: Ten
     text = issue_key(friend_tenant, name="app")
     principal = find_principal(text)
     assert at_once(find_model("a")).backend.name == "one"
-    assert at_once(authenticate(f"Bearer {text}")) == principal
+    assert at_once(authenticate(Visitor(f"Bearer {text}", None), None)) == principal

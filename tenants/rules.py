@@ -1,0 +1,78 @@
+"""What the rules of a key admit: models by their names, clients by their addresses, calls by their scopes."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from tenants.addresses import read_network
+from tenants.models.key import all_scopes
+
+_LONGEST_MODEL: Final = 200
+_LONGEST_NETWORK: Final = 64
+_MOST: Final = 100
+
+
+class BadRule(ValueError):
+    """A rule that a key cannot have; says why, and what would be right."""
+
+
+def may_use(model: str, allowed: Iterable[str]) -> bool:
+    """Whether a model's name is one of these patterns (`*` is any letters); without any, every name is."""
+    patterns = tuple(allowed)
+    return not patterns or any(_matches(model, pattern.split("*")) for pattern in patterns)
+
+
+def checked_scopes(given: Sequence[str]) -> list[str]:
+    """The scopes, in their order. Raises `BadRule` for none at all, and for one that there is not."""
+    known = all_scopes()
+    unknown = [scope for scope in given if scope not in known]
+    if unknown or not given:
+        named = f"'{unknown[0]}' is no scope" if unknown else "A key needs a scope"
+        raise BadRule(f"{named}; there are: {', '.join(known)}.")
+    return [scope for scope in known if scope in given]
+
+
+def checked_models(given: Sequence[str]) -> list[str]:
+    """The patterns of models, each once. Raises `BadRule`."""
+    for name in given:
+        if len(name) > _LONGEST_MODEL:
+            raise BadRule(f"The name of a model has at most {_LONGEST_MODEL} characters.")
+    return _each_once(given, "models")
+
+
+def checked_addresses(given: Sequence[str]) -> list[str]:
+    """The addresses and networks, each once, as they are usually written. Raises `BadRule`."""
+    networks = []
+    for entry in given:
+        try:
+            network = read_network(entry[:_LONGEST_NETWORK])
+        except ValueError as error:
+            raise BadRule(str(error)) from None
+        is_one = network.prefixlen == network.max_prefixlen
+        networks.append(str(network.network_address) if is_one else str(network))
+    return _each_once(networks, "addresses")
+
+
+def _each_once(given: Sequence[str], what: str) -> list[str]:
+    once = list(dict.fromkeys(entry.strip() for entry in given if entry.strip()))
+    if len(once) > _MOST:
+        raise BadRule(f"A key has at most {_MOST} allowed {what}.")
+    return once
+
+
+def _matches(name: str, pieces: list[str]) -> bool:
+    """Whether a name consists of these pieces with any letters between them. (No regular expression: a tenant writes
+    the pattern and sends the name, and some of those take for ever.)
+    """
+    first, *rest = pieces
+    if not rest:
+        return name == first
+    *between, last = rest
+    if not (name.startswith(first) and name.endswith(last) and len(name) >= len(first) + len(last)):
+        return False
+    at, end = len(first), len(name) - len(last)
+    for piece in between:
+        found = name.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
