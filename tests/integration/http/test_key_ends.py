@@ -29,7 +29,8 @@ def revoke(tenant: Tenant) -> None:
 
 
 def switch_off(tenant: Tenant) -> None:
-    Tenant.objects.filter(pk=tenant.pk).update(is_active=False)
+    with operator_scope():
+        Tenant.objects.filter(pk=tenant.pk).update(is_active=False)
     announce_change()
 
 
