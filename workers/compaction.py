@@ -4,7 +4,7 @@ It asks nothing of the model but text. What is too long for one call is told in 
 Protocol: "Reasoning, compaction"; `protocol.compaction` says what stays beside the summary.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
@@ -63,12 +63,17 @@ async def compact(job: Job, upstream: UpstreamClient) -> AsyncGenerator[list[Par
             yield parts
 
 
-async def answer_compact(job: Job, upstream: UpstreamClient) -> Json:
-    """The answer to `POST /v1/responses/compact`. Specification: `CompactResource`."""
+async def answer_compact(job: Job, note: Callable[[Json], None], *, upstream: UpstreamClient) -> Json:
+    """The answer to `POST /v1/responses/compact`; `note` hears what it has used so far. Specification:
+    `CompactResource`.
+    """
     found: dict[type[Part], Part] = {}
     async with aclosing(compact(await opened_beside(job), upstream)) as told:
         async for parts in told:
             found.update({type(part): part for part in parts})
+            used = found.get(UsageReport)
+            if isinstance(used, UsageReport):
+                note(used.to_usage())
     compacted, used = found.get(Compacted), found.get(UsageReport)
     if not isinstance(compacted, Compacted):
         raise model_error("The model's summary was cut short before its first word.")

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -13,29 +14,40 @@ from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.services.endings import answer, refusal
+from responses_api.services.finish import Outcome
 from workers.faults import FAILED, STOPPED, TOO_LONG
+from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
 
-Answer = Callable[[Job], Awaitable[Json]]
+CANCELLED: Final = server_error("The request was cancelled.", code="cancelled")
+
+Note = Callable[[Json], None]
+"""Hears what the errand has used so far, as a response shows it."""
+Answer = Callable[[Job, Note], Awaitable[Json]]
 """Does the errand. Raises `ProtocolError` for what the client is to read."""
 
 
 class Errand:
-    """Runs `answer` for one job that was claimed under the name `worker`."""
+    """Runs `answer` for one job that was claimed under the name `worker`. One with a `writer` is charged."""
 
-    def __init__(self, job: Job, worker: str, publisher: Publisher, answer: Answer) -> None:
+    def __init__(
+        self, job: Job, worker: str, publisher: Publisher, answer: Answer, writer: Writer | None = None
+    ) -> None:
         self.job = job
         self.worker = worker
         self._publisher = publisher
         self._answer = answer
+        self._writer = writer
+        self._usage: Json | None = None
+        self._error: ProtocolError | None = None
         self._task: asyncio.Task[None] | None = None
         self._interrupted_by: ProtocolError | None = None
         self._is_abandoned = False
 
     def cancel(self) -> None:
         """Nobody wants the answer any more."""
-        self._interrupt(server_error("The request was cancelled.", code="cancelled"))
+        self._interrupt(CANCELLED)
 
     def stop(self) -> None:
         """The worker ends and cannot wait: the client learns it now."""
@@ -54,6 +66,8 @@ class Errand:
             response_id=self.job.response_id, tenant_id=self.job.tenant_id, request_id=self.job.request_id
         ):
             message = await self._message()
+            if self._writer is not None:
+                await self._charge(self._writer)
             if not self._is_abandoned:
                 self._publisher.publish(self._address(), message)
             log.info(
@@ -68,21 +82,39 @@ class Errand:
         """The answer or the refusal. Nothing can interrupt what comes after it."""
         try:
             async with asyncio.timeout(settings.RESPONSE_SECONDS):
-                return answer(await self._answer(self.job))
+                return answer(await self._answer(self.job, self._note))
         except ProtocolError as error:
-            return refusal(error)
+            return self._refusal(error)
         except TimeoutError:
-            return refusal(TOO_LONG)
+            return self._refusal(TOO_LONG)
         except asyncio.CancelledError:
             if self._interrupted_by is None or self._task is None:
                 raise
             self._task.uncancel()
-            return refusal(self._interrupted_by)
+            return self._refusal(self._interrupted_by)
         except Exception:
             log.exception("errand failed")
-            return refusal(FAILED)
+            return self._refusal(FAILED)
         finally:
             self._task = None
+
+    def _refusal(self, error: ProtocolError) -> Message:
+        self._error = error
+        return refusal(error)
+
+    def _note(self, usage: Json) -> None:
+        self._usage = usage
+
+    async def _charge(self, writer: Writer) -> None:
+        """Write it into the ledger. Its client gets its answer also where that cannot be done."""
+        error = self._error
+        status = "completed" if error is None else "cancelled" if error is CANCELLED else "failed"
+        told = {"status": status, "error": error and error.snapshot_error(), "usage": self._usage}
+        outcome = Outcome(self.job, told, is_stored=False)
+        try:
+            await writer.write(outcome)
+        except Exception as failure:
+            log.error("an errand could not be charged", error=type(failure).__name__, entry=outcome.entry())
 
     def _address(self) -> Address:
         return Address(

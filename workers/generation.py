@@ -17,16 +17,21 @@ from responses_api.protocol.admission import CallAdmission, call_admission
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.obfuscation import padding
+from responses_api.protocol.plain import Json
 from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
 from responses_api.protocol.sse import encode
+from responses_api.quotas.spending import Used
+from responses_api.services.charges import since_asked
+from responses_api.services.endings import failed
 from responses_api.services.finish import Outcome
 from responses_api.services.identity import new_id, now
 from responses_api.services.sealed import sealer
 from workers import context
 from workers.backends.client import UpstreamClient
 from workers.backends.parts import Part
+from workers.charging import counted
 from workers.compaction import compact
 from workers.emitter import Emitter
 from workers.faults import FAILED, STOPPED, TOO_LONG
@@ -96,6 +101,8 @@ class Generation:
         self._task: asyncio.Task[None] | None = None
         self._is_told = False
         self._told_until = self._retelling.told
+        self._accepted: Job | None = None
+        self._first_word_ms: int | None = None
 
     def cancel(self) -> None:
         """Nobody wants the response any more. One that is just being stored is finished all the same."""
@@ -123,6 +130,8 @@ class Generation:
             if self._phase is not _Phase.ABANDONED:
                 self._phase = _Phase.ENDING
                 await self._end()
+            elif not self.job.is_background:
+                await self._charge(failed(self._emitter.record, STOPPED))
             self._report(time.monotonic() - began)
 
     async def _generate(self) -> None:
@@ -163,6 +172,9 @@ class Generation:
                 async for parts in answer:
                     is_first = not self._is_told
                     self._start_telling()
+                    self._accepted = job
+                    if parts and self._first_word_ms is None:
+                        self._first_word_ms = since_asked(job)
                     self._feed(self._screen.admitted(parts))
                     self._tell()
                     await self._publisher.keep_up(at_once=is_first)
@@ -198,6 +210,8 @@ class Generation:
         # What was refused before anything was told leaves nothing behind: nobody knows its id.
         if self._request.store and (self._is_known or self._emitter.error is None):
             await self._store()
+        else:
+            await self._charge(self._emitter.record)
         if self._phase is not _Phase.ABANDONED:
             self._tell_end(last)
 
@@ -219,7 +233,8 @@ class Generation:
     async def _store(self) -> None:
         """Store the end; where that is impossible the end becomes a failure, which the client learns."""
         try:
-            if not await self._writer.write(self._outcome()):
+            record, score = self._emitter.record, self._emitter.score()
+            if not await self._writer.write(await self._outcome(record, score, is_stored=True)):
                 log.warning("the response had been ended by another")
                 self._phase = _Phase.ABANDONED
         except Exception as error:
@@ -229,9 +244,31 @@ class Generation:
                 raise HandedBack from None
             self._emitter.fail(_NOT_STORED)
 
-    def _outcome(self) -> Outcome:
-        emitter = self._emitter
-        return Outcome(self.job, emitter.record, emitter.score(), emitter.decisions or None)
+    async def _charge(self, snapshot: Json) -> None:
+        """Write what is not stored into the ledger. Its client gets its answer also where that cannot be done."""
+        outcome = await self._outcome(snapshot, None, is_stored=False)
+        try:
+            await self._writer.write(outcome)
+        except Exception as error:
+            log.error("the response could not be charged", error=type(error).__name__, entry=outcome.entry())
+
+    async def _outcome(self, snapshot: Json, score: Json | None, *, is_stored: bool) -> Outcome:
+        """How it ended and what it used: as the backend told, else as it is counted here, once that had accepted it."""
+        used: Used | None = None
+        if snapshot["usage"] is None and self._accepted is not None:
+            try:
+                used = await asyncio.to_thread(counted, self._accepted, snapshot["output"])
+            except Exception:  # whatever it is, it must not take the response's end with it
+                log.exception("what a response used could not be counted")
+        return Outcome(
+            self.job,
+            snapshot,
+            score,
+            decisions=self._emitter.decisions or None,
+            used=used,
+            is_stored=is_stored,
+            first_event_ms=self._first_word_ms,
+        )
 
     def _tell_end(self, last: bytes) -> None:
         """The last message: the terminal event, the whole answer, or a refusal where nothing was told."""

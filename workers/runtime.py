@@ -166,7 +166,9 @@ class Runtime:
         if job.purpose == "count_tokens":
             return Errand(job, worker, self._publisher, partial(answer_count, upstream=self._upstream))
         if job.purpose == "compact":
-            return Errand(job, worker, self._publisher, partial(answer_compact, upstream=self._upstream))
+            return Errand(
+                job, worker, self._publisher, partial(answer_compact, upstream=self._upstream), self._writer
+            )
         return Generation(job, worker, self._upstream, self._publisher, self._writer, told)
 
     def _cancel(self, response_id: str) -> None:

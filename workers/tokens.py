@@ -41,8 +41,8 @@ def _count_here(job: Job) -> int:
     return adapter.read(adapter.build(job)).count()
 
 
-async def answer_count(job: Job, upstream: UpstreamClient) -> Json:
-    """The answer to `POST /v1/responses/input_tokens`."""
+async def answer_count(job: Job, note: object = None, *, upstream: UpstreamClient) -> Json:
+    """The answer to `POST /v1/responses/input_tokens`; it uses nothing that would have to be noted."""
     return {
         "object": "response.input_tokens",
         "input_tokens": await count_tokens(await opened_beside(job), upstream),

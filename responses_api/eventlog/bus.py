@@ -35,9 +35,9 @@ return holder
 """
 
 
-async def cancel(client: Any, response_id: str) -> None:
-    """Nobody wants the response any more: withdraw its job, or tell the worker that has claimed it."""
-    await client.eval(_WITHDRAW, *_withdrawal(response_id))
+async def cancel(client: Any, response_id: str) -> bool:
+    """Nobody wants the response any more: withdraw its job, or tell the worker that has claimed it; whether one has."""
+    return bool(await client.eval(_WITHDRAW, *_withdrawal(response_id)))
 
 
 async def stop(client: Any, response_id: str, why: str) -> None:

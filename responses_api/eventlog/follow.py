@@ -117,9 +117,11 @@ class Follower:
         """Whether the response has still to end: its job waits or is being worked on."""
         return bool(await self._inbox.client.exists(names.job(self._response_id)))
 
-    async def cancel(self) -> None:
-        """Nobody wants the response any more: tell its worker, now or when it begins."""
-        await bus.cancel(self._inbox.client, self._response_id)
+    async def cancel(self) -> bool:
+        """Nobody wants the response any more: tell its worker, now or when it begins. False: no worker has it, and none
+        will run it.
+        """
+        return await bus.cancel(self._inbox.client, self._response_id)
 
     async def stop(self, why: str) -> None:
         """Ask the worker to end the response now; `why` as in `bus.stop`."""

@@ -46,8 +46,9 @@ class Reader(Follower):
         """Whether the response has still to end."""
         return await self._runs() if self._runs is not None else await super().is_running()
 
-    async def cancel(self) -> None:
+    async def cancel(self) -> bool:
         """Nothing: others may want the response."""
+        return True
 
     def close(self) -> None:
         """Stop following."""

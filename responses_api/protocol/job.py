@@ -64,6 +64,9 @@ class Job:
     `losses` how many of those were lost with it.
     `prices` are those of the model now, in nano-units (1e-9) of the currency for a million tokens: `input`,
     `cached_input`, `output`. `policies` are the tool policies in force, as `protocol.policy` reads them.
+    `reserved` is what its tenant's quotas hold for it: `tokens` and `nanos` (nano-units of money); None where there is
+    no limit. `output_cap` are the most tokens that it may say, where the client named no limit of its own. `spent` is
+    what lost attempts at it used (`quotas.spending.Used`).
     What is `is_keyed` may be asked for again: it goes on without its client, and all that it tells is journaled.
     """
 
@@ -86,6 +89,9 @@ class Job:
     is_keyed: bool = False
     prices: Json | None = None
     policies: list[Json] | None = None
+    reserved: Json | None = None
+    output_cap: int | None = None
+    spent: Json | None = None
 
     @property
     def is_background(self) -> bool:

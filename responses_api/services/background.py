@@ -22,8 +22,10 @@ from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import decode, frames_to_data
+from responses_api.quotas.spending import Used
+from responses_api.services.charges import told_usage
 from responses_api.services.endings import broken_off, numbered
-from responses_api.services.finish import end, open_row
+from responses_api.services.finish import end, kept_of, open_row
 from responses_api.services.running import opening, running_snapshot
 from tenants.scoping import tenant_scope
 
@@ -66,6 +68,7 @@ def announce(response_id: str) -> None:
 
 def job_of_row(row: Any) -> Job:
     """The job of an unfinished row, as far as its end needs it: without its conversation."""
+    kept = row.score or {}
     return Job(
         response_id=row.id,
         tenant_id=str(row.tenant_id),
@@ -78,8 +81,12 @@ def job_of_row(row: Any) -> Job:
         backend={"name": row.backend},
         upstream_model="",
         inbox=None,
-        dialect=(row.score or {}).get("dialect", "open"),
+        dialect=kept.get("dialect", "open"),
         attempt=row.attempt,
+        prices=kept.get("prices"),
+        reserved=kept.get("reserved"),
+        output_cap=kept.get("output_cap"),
+        spent=kept.get("spent"),
     )
 
 
@@ -111,7 +118,8 @@ def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
     """Give a response to another worker: its own was lost, or stopped in order and handed it on. False where it may not
     be given on any more, or has ended.
     """
-    again = replace(job, attempt=job.attempt + 1, losses=job.losses + is_loss)
+    spent = Used.from_plain(job.spent).plus(told_usage(job, journal.read_events(job.response_id)))
+    again = replace(job, attempt=job.attempt + 1, losses=job.losses + is_loss, spent=spent.to_plain())
     if again.losses > _MOST_LOSSES or again.attempt >= _MOST_ATTEMPTS:
         return False
     with tenant_scope(uuid.UUID(job.tenant_id)):
@@ -121,7 +129,7 @@ def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
         if row is None:
             return False
         # What somebody may have seen is written down: it must not be told otherwise should Valkey be lost, too.
-        score: Json = {"dialect": job.dialect}
+        score: Json = kept_of(again)
         if row.is_followed:
             score["told"] = b"".join(message.body for message in journal.read(job.response_id)).decode()
         if not rows.update(status="queued", attempt=again.attempt, score=score):
@@ -141,7 +149,7 @@ def end_here(
     if not told and before is not None:
         told = [decode(data) for data in frames_to_data(before.body)]
     ending = broken_off(job, told, error)
-    if end(uuid.UUID(job.tenant_id), ending.final, ending.score()):
+    if end(job, ending.final, ending.score(), told_usage(job, told)):
         log.info(
             "response ended without a worker",
             status=ending.final["status"],

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from responses_api.eventlog import claims
 from responses_api.eventlog.follow import Follower, Inbox, process_inbox
 from responses_api.eventlog.message import Message
 from responses_api.protocol.admission import refuse_impossible
-from responses_api.protocol.errors import invalid_request, overloaded
+from responses_api.protocol.errors import ProtocolError, invalid_request, overloaded
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE, item_prefix
 from responses_api.protocol.job import Job, Purpose
@@ -26,6 +27,7 @@ from responses_api.services.background import accept
 from responses_api.services.context import context_of
 from responses_api.services.database import in_database
 from responses_api.services.endings import answer
+from responses_api.services.finish import charge_unrun
 from responses_api.services.following import follow_journal, follow_running
 from responses_api.services.identity import new_id, now
 from responses_api.services.keeping import as_kept
@@ -133,7 +135,8 @@ def start(prepared: Prepared) -> Started:
     job = prepared.job
     follower = prepared.inbox.follow(job.response_id)
     _hand_over(job, prepared.envelope, follower)
-    return Started(job.response_id, Listener(follower, job.dialect, _recovery(job)))
+    ear = Listener(follower, job.dialect, _recovery(job), on_unrun=partial(_charge_unrun, job))
+    return Started(job.response_id, ear)
 
 
 async def start_keyed(prepared: Prepared) -> Started:
@@ -142,6 +145,13 @@ async def start_keyed(prepared: Prepared) -> Started:
     follower = await follow_journal(job.response_id)
     _hand_over(job, prepared.envelope, follower)
     return Started(job.response_id, Listener(follower, job.dialect, _recovery(job), is_resumable=True))
+
+
+async def _charge_unrun(job: Job, error: ProtocolError | None) -> None:
+    try:
+        await in_database(charge_unrun, job, error)
+    except ProtocolError:  # the log has it
+        log.error("a request that no worker took could not be charged", response_id=job.response_id)
 
 
 def _hand_over(job: Job, envelope: bytes, follower: Follower) -> None:

@@ -13,6 +13,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.score import compose
 from responses_api.protocol.sse import encode, numbered_frame
+from responses_api.services.charges import told_usage
 from responses_api.services.finish import Outcome
 from responses_api.services.running import opening
 
@@ -27,8 +28,11 @@ class BrokenOff:
     rest: list[Json]
 
     def outcome(self) -> Outcome:
-        """What is stored of it."""
-        return Outcome(self.job, self.final, self.score())
+        """What is stored of it, and charged."""
+        is_stored = bool(self.job.request["store"])
+        score = self.score() if is_stored else None
+        used = told_usage(self.job, self.told)
+        return Outcome(self.job, self.final, score, used=used, is_stored=is_stored)
 
     def score(self) -> Json | None:
         """How the whole stream was cut."""

@@ -1,7 +1,7 @@
-"""Finish: the end of a response, stored in one transaction before anybody is told of it."""
+"""Finish: the end of a response and what it is charged, stored in one transaction before anybody is told of it."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -9,12 +9,18 @@ from typing import Final
 
 from django.db import connection
 
+from responses_api.models import Response
 from responses_api.models.metadata import metadata_digest
 from responses_api.models.response import UNFINISHED
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.response import extensions_of
 from responses_api.protocol.sse import encode
+from responses_api.quotas.spending import Used
+from responses_api.services.charges import entry_of
+from tenants import ledger
+from tenants.ledger import Entry
 from tenants.scoping import tenant_scope
 
 # One statement for any number of responses and all their items: what is ended at the same time costs one round trip.
@@ -92,31 +98,55 @@ SELECT id FROM ended
 class Outcome:
     """How a response ended: its job, its final snapshot, the score of its stream (see `protocol.score`), and what the
     tool policies in force decided about its calls (see `Emitter.decisions`).
+
+    `used` is what it is charged; None: what the snapshot's usage tells. One that is not `is_stored` leaves a row of the
+    ledger and no other. `first_event_ms` is how long its model's first word took.
     """
 
     job: Job
     snapshot: Json
     score: Json | None = None
     decisions: list[Json] | None = None
+    used: Used | None = None
+    is_stored: bool = True
+    first_event_ms: int | None = None
 
     @property
     def tenant_id(self) -> str:
         """The tenant that owns the response."""
         return self.job.tenant_id
 
+    def is_charged(self, going_on: Container[str]) -> bool:
+        """Whether it is charged; what is `going_on` elsewhere is charged there, and counting tokens is free."""
+        return self.job.purpose != "count_tokens" and self.job.response_id not in going_on
+
+    def entry(self) -> Entry:
+        """Its row of the ledger."""
+        told = self.snapshot["usage"]
+        return entry_of(
+            self.job,
+            status=self.snapshot["status"],
+            error_code=(self.snapshot["error"] or {}).get("code", ""),
+            used=self.used or (Used.from_usage(told) if told else None),
+            first_event_ms=self.first_event_ms,
+        )
+
 
 def finish(outcomes: Sequence[Outcome]) -> set[str]:
-    """Store ended responses with their items; several of a tenant share a transaction.
+    """Store ended responses with their items, and charge them; several of a tenant share a transaction.
 
-    Returns the ids that were stored. One that is missing was ended by somebody else before (its worker had been given
-    up as lost): its end has been told, and must not be told again.
+    Returns the ids that were stored, and those that were not to be. One that is missing was ended by somebody else
+    before (its worker had been given up as lost): its end has been told, and must not be told again.
     """
     stored: set[str] = set()
     by_tenant = attrgetter("tenant_id")
     for tenant_id, group in groupby(sorted(outcomes, key=by_tenant), key=by_tenant):
+        mine = list(group)
         new: list[Json] = []
         held: list[Json] = []
-        for outcome in group:
+        for outcome in mine:
+            if not outcome.is_stored:
+                continue
             if outcome.job.is_background:
                 row = _end(outcome.snapshot, outcome.score, outcome.job.attempt)
                 held.append({**row, "policy_decisions": outcome.decisions})
@@ -124,20 +154,54 @@ def finish(outcomes: Sequence[Outcome]) -> set[str]:
                 row = _row(outcome.job, outcome.snapshot, outcome.score, outcome.snapshot["output"])
                 new.append({**row, "policy_decisions": outcome.decisions})
         with tenant_scope(uuid.UUID(tenant_id)):
-            stored |= _execute(_INSERT, new) | _execute(_END, held)
+            ended = _execute(_INSERT, new) | _execute(_END, held)
+            going_on = _held_by_others([row["id"] for row in held if row["id"] not in ended])
+            ledger.record([outcome.entry() for outcome in mine if outcome.is_charged(going_on)])
+        stored |= ended | {outcome.job.response_id for outcome in mine if not outcome.is_stored}
     return stored
 
 
-def end(tenant_id: uuid.UUID, snapshot: Json, score: Json | None) -> bool:
+def end(job: Job, snapshot: Json, score: Json | None, used: Used) -> bool:
     """End a background response whatever attempt runs. False where it has ended before, or was deleted."""
-    with tenant_scope(tenant_id):
-        return bool(_execute(_END, [_end(snapshot, score, attempt=None)]))
+    with tenant_scope(uuid.UUID(job.tenant_id)):
+        if not _execute(_END, [_end(snapshot, score, attempt=None)]):
+            return False
+        ledger.record([Outcome(job, snapshot, used=used).entry()])
+        return True
+
+
+def charge_unrun(job: Job, error: ProtocolError | None) -> None:
+    """Charge nothing but itself to a request that no worker will run: refused with `error`, or unwanted before any had
+    it.
+    """
+    status, code = ("failed", error.code or error.type) if error else ("cancelled", "")
+    if job.purpose != "count_tokens":
+        with tenant_scope(uuid.UUID(job.tenant_id)):
+            ledger.record([entry_of(job, status=status, error_code=code)])
+
+
+def _held_by_others(response_ids: list[str]) -> set[str]:
+    """Those whose rows are there still: who ended them, or runs them, charges them."""
+    if not response_ids:
+        return set()
+    return set(Response.objects.filter(id__in=response_ids).values_list("id", flat=True))
 
 
 def open_row(job: Job, snapshot: Json) -> None:
     """Store a background response before its end, with its input: from here on it is not forgotten."""
     with tenant_scope(uuid.UUID(job.tenant_id)):
-        _execute(_INSERT, [_row(job, snapshot, {"dialect": job.dialect}, [])])
+        _execute(_INSERT, [_row(job, snapshot, kept_of(job), [])])
+
+
+def kept_of(job: Job) -> Json:
+    """What a row keeps of the job of a response that has not ended, beside its request, in place of the score."""
+    return {
+        "dialect": job.dialect,
+        "prices": job.prices,
+        "reserved": job.reserved,
+        "output_cap": job.output_cap,
+        "spent": job.spent,
+    }
 
 
 def _execute(statement: str, rows: list[Json]) -> set[str]:

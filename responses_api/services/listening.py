@@ -20,7 +20,7 @@ from responses_api.services.faults import ending_of
 
 log = structlog.get_logger(__name__)
 
-_NOBODY_CAME: Final = overloaded("No worker took the request in time; try again.", retry_after=5)
+NOBODY_CAME: Final = overloaded("No worker took the request in time; try again.", retry_after=5)
 _END_LOST: Final = server_error("The event log lost the end of this response.", code="events_lost")
 _ON_THE_WAY_SECONDS: Final = 1.0
 _FAREWELL_SECONDS: Final = 0.7
@@ -31,6 +31,10 @@ Recover = Callable[[int, bytes], Awaitable[Message | None]]
 """Finds what was stored where the last message was lost: the answer of a request for JSON, or the rest of a stream that
 was told up to the event of this number, with these frames last.
 """
+
+
+Unrun = Callable[[ProtocolError | None], Awaitable[None]]
+"""Hears that no worker will run the response: refused with an error, or unwanted before any had it."""
 
 
 async def _nothing(told: int, last: bytes) -> None:
@@ -90,8 +94,11 @@ class Listener:
         recover: Recover = _nothing,
         *,
         is_resumable: bool = False,
+        on_unrun: Unrun | None = None,
     ) -> None:
         self.is_resumable = is_resumable
+        self._on_unrun = on_unrun
+        self._refused_by: ProtocolError | None = None
         self._follower = follower
         self._recover = recover
         self._dialect: Dialect = dialect
@@ -115,6 +122,8 @@ class Listener:
                 await self._check()
                 return None
             message = silence
+        if message.kind is Kind.REJECT and not self._follower.is_ended:
+            self._refused_by = ProtocolError.from_plain(decode(message.body))
         if message.kind is Kind.REJECT and self._told:
             return self.break_off(ProtocolError.from_plain(decode(message.body)))
         self._remember(message)
@@ -154,16 +163,19 @@ class Listener:
         if self._follower.is_ended:
             return
         try:
-            await self._follower.cancel()
+            has_worker = await self._follower.cancel()
         except (RedisError, OSError) as error:
             log.warning("a response could not be cancelled", error=type(error).__name__)
+            return
+        if not has_worker and self._on_unrun is not None:
+            await self._on_unrun(self._refused_by)
 
     async def _first_message(self) -> Message:
         message = await self._follower.next_message(settings.QUEUE_SECONDS)
         while message is None:
             await self._check()
             if not await self._follower.is_claimed():
-                self._follower.fail(_NOBODY_CAME)
+                self._follower.fail(NOBODY_CAME)
             message = await self._follower.next_message(settings.KEEP_ALIVE_SECONDS)
         self._is_begun = True
         return message

@@ -26,14 +26,16 @@ from responses_api.models.idempotency import LONGEST_KEY
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE
+from responses_api.protocol.job import Job
 from responses_api.protocol.request import CreateRequest
 from responses_api.services.create import Started, prepare, recovery, start_background, start_keyed
 from responses_api.services.database import in_database
 from responses_api.services.endings import answer
+from responses_api.services.finish import charge_unrun
 from responses_api.services.following import Place, follow, follow_journal
 from responses_api.services.identity import new_id
 from responses_api.services.keeping import as_kept
-from responses_api.services.listening import Ear, Listener, Said
+from responses_api.services.listening import NOBODY_CAME, Ear, Listener, Said
 from responses_api.services.stored import answer_of, retrieve
 from tenants.keys import Principal
 from tenants.scoping import operator_scope, tenant_scope
@@ -152,6 +154,7 @@ async def _start(
 ) -> Started:
     """Generate the response that the key is reserved for; what is refused gives the key back."""
     release = partial(in_database, _release, principal.tenant_id, mine)
+    give_up: Callable[[], Awaitable[object]] = release
     try:
         prepared = await prepare(
             principal=principal, request=request, dialect=dialect, request_id=request_id, reserved_id=mine
@@ -159,22 +162,32 @@ async def _start(
         if request.background:
             return await start_background(prepared)
         started = await start_keyed(prepared)
+        give_up = partial(in_database, _give_up, prepared.job)
     except BaseException:
         await asyncio.shield(release())
         raise
-    return Started(mine, _Releasing(started.listener, release))
+    return Started(mine, _Releasing(started.listener, give_up))
 
 
-def _release(tenant_id: uuid.UUID, response_id: str) -> None:
-    """Give the key back, unless something was generated and stored; nobody generates it later."""
+def _give_up(job: Job) -> None:
+    """As `_release`, by who began it: what no worker had taken is charged as that."""
+    if not _release(uuid.UUID(job.tenant_id), job.response_id):
+        charge_unrun(job, NOBODY_CAME)
+
+
+def _release(tenant_id: uuid.UUID, response_id: str) -> bool:
+    """Give the key back, unless something was generated and stored; nobody generates it later. False where no worker
+    had it.
+    """
     with tenant_scope(tenant_id):
         if Response.objects.filter(id=response_id).exists():
-            return
+            return True
         IdempotentRequest.objects.filter(response_id=response_id).delete()
     try:
-        bus.withdraw(response_id)
+        return bus.withdraw(response_id) is not None
     except (RedisError, OSError) as error:
         log.warning("a refused response could not be withdrawn", error=type(error).__name__)
+        return True
 
 
 class _Releasing:
@@ -182,7 +195,7 @@ class _Releasing:
 
     is_resumable = True
 
-    def __init__(self, ear: Ear, release: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, ear: Ear, release: Callable[[], Awaitable[object]]) -> None:
         self._ear = ear
         self._release = release
 

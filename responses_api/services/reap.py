@@ -73,10 +73,8 @@ def _end(lost: Lost, error: ProtocolError) -> None:
 def _end_failed(lost: Lost, job: Job, error: ProtocolError) -> None:
     ending = broken_off(job, journal.read_events(job.response_id), error)
     is_stored = bool(job.request["store"])
-    if is_stored and not finish([ending.outcome()]):
-        last_words = _overdue(job, ending, error)
-    else:
-        last_words = _last_words(job, ending, error)
+    is_ours = bool(finish([ending.outcome()]))
+    last_words = _last_words(job, ending, error) if is_ours else _overdue(job, ending, error)
     give_up(
         lost,
         last_words.to_bytes(),

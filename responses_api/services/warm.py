@@ -19,13 +19,12 @@ from responses_api.services.identity import now
 async def warm(job: Job) -> tuple[Message, Json]:
     """Answer a prepared job at once: the whole stream as one message, and its final snapshot.
 
-    Raises `ProtocolError` 503 where it has to be stored and cannot be.
+    Raises `ProtocolError` 503 where it cannot be stored, or charged.
     """
     request = CreateRequest.from_plain(job.request)
     begun = snapshot(
         response_id=job.response_id, created_at=job.created_at, request=request, status="in_progress"
     )
     final = {**begun, "status": "completed", "completed_at": now(), "usage": usage(0, 0)}
-    if request.store:
-        await in_database(finish, [Outcome(job, final)])
+    await in_database(finish, [Outcome(job, final, is_stored=request.store)])
     return last_events([events.created(begun), events.in_progress(begun), events.terminal(final)], 0), final

@@ -3,7 +3,7 @@
 import uuid
 from typing import Final
 
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
@@ -20,6 +20,8 @@ METRICS: Final = (
     ("cost_per_day", "cost per day (UTC)"),
     ("cost_per_month", "cost per month (UTC)"),
 )
+MOST: Final = 2**53 - 1
+"""The largest amount: beyond it not every part counts exactly."""
 _ONCE: Final = "There is such a limit already; change that one."
 SETTERS: Final = (("operator", "the operator"), ("tenant", "the tenant"))
 
@@ -45,7 +47,7 @@ class Limit(models.Model):
         max_length=200, blank=True, default="", help_text="The model that is limited. Empty: all together."
     )
     metric = models.CharField(max_length=32, choices=METRICS)
-    amount = models.BigIntegerField(validators=[MinValueValidator(0)])
+    amount = models.BigIntegerField(validators=[MinValueValidator(0), MaxValueValidator(MOST)])
     is_hard = models.BooleanField("hard", default=True, db_default=True)
     set_by = models.CharField(max_length=16, choices=SETTERS, default="tenant", db_default="tenant")
     created_at = models.DateTimeField(db_default=Now(), editable=False)

@@ -32,7 +32,7 @@ class Told:
 
 
 def errand(told: Told, answer: Callable[[Job], Awaitable[Json]]) -> Errand:
-    return Errand(JOB, "worker", cast(Publisher, told), answer)
+    return Errand(JOB, "worker", cast(Publisher, told), lambda job, _: answer(job))
 
 
 async def run(answer: Callable[[Job], Awaitable[Json]]) -> Told:
