@@ -13,7 +13,9 @@ from kombu import Connection
 from redis import ConnectionPool
 
 from config.logging import FORMATS, LEVELS
+from config.mail import mail_mistakes
 from config.seal_keys import seal_key_mistakes
+from config.sign_in import oidc_mistakes
 from config.variables import mistakes
 from tenants.addresses import UNIX_SOCKET, read_network
 
@@ -91,7 +93,7 @@ def _is_brokers(url: str) -> bool:
 
 
 def check_variables(**_: Any) -> list[CheckMessage]:
-    """antiphon.E003: a variable that must be a number above zero, or a switch that is neither on nor off."""
+    """antiphon.E003: a number that is not above zero, a switch neither on nor off, a choice that there is not."""
     return [
         Error(
             mistake, hint="Its default is used until it is right; README.md lists both.", id="antiphon.E003"
@@ -147,6 +149,31 @@ def _bad_proxy(mistake: str) -> CheckMessage:
         "List the addresses or networks of your own proxies, and unix for those that come by a unix socket."
     )
     return Error(mistake, hint=hint, id="antiphon.E009")
+
+
+def check_mail(**_: Any) -> list[CheckMessage]:
+    """antiphon.E010, W006: mails cannot leave, or nobody has said how. Sign-up, invitation and reset need them."""
+    hint = "Set it to smtp+tls://user:password@host:587 (smtp:// without TLS, filemail:///folder for files)."
+    if mail_mistakes:
+        return [Error(mistake, hint=hint, id="antiphon.E010") for mistake in mail_mistakes]
+    if settings.EMAIL_URL_IS_SET or settings.SIGNUP == "closed":
+        return []
+    return [
+        Warning(
+            f"EMAIL_URL is not set: sign-up is '{settings.SIGNUP}', and its mails go to a server on this machine.",
+            hint=f"{hint} ANTIPHON_SIGNUP=closed lets nobody sign up.",
+            id="antiphon.W006",
+        )
+    ]
+
+
+def check_sign_in(**_: Any) -> list[CheckMessage]:
+    """antiphon.E011: a provider to sign in by that is half configured."""
+    hint = (
+        "Set ANTIPHON_OIDC_ISSUER to the address that /.well-known/openid-configuration is below (https, or http on"
+        " this machine), ANTIPHON_OIDC_CLIENT_ID and ANTIPHON_OIDC_CLIENT_SECRET to what the provider gave; or none."
+    )
+    return [Error(mistake, hint=hint, id="antiphon.E011") for mistake in oidc_mistakes]
 
 
 def check_logs(**_: Any) -> list[CheckMessage]:
@@ -247,7 +274,7 @@ def register_all() -> None:
     """Register every check of this module."""
     for check in (check_secret_key, check_database, check_valkey, check_broker, check_variables, check_logs):
         register(check)
-    register(check_seal_keys)
-    register(check_trusted_proxies)
+    for check in (check_seal_keys, check_trusted_proxies, check_mail, check_sign_in):
+        register(check)
     register(check_own_seal_keys, deploy=True)
     register(check_live_database, Tags.database)

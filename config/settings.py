@@ -7,14 +7,17 @@ Values come from, in this order: the process environment, `.env` beside `manage.
 
 import os
 import sys
+from operator import attrgetter
 from pathlib import Path
 from urllib.parse import quote
 
 import environ
 from django.urls import reverse_lazy
 
+from config.mail import NOWHERE, mail_settings
 from config.seal_keys import read_seal_keys
-from config.variables import positive, positive_or_none, switch
+from config.sign_in import oidc_apps
+from config.variables import choice, positive, positive_or_none, switch
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -59,6 +62,10 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.postgres",
     "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "rest_framework",
     "drf_spectacular_sidecar",  # the files of the viewer at /docs
     "channels",
@@ -78,6 +85,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "tenants.accounts.middleware.AccountPagesMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "tenants.site.scope.AdminScopeMiddleware",
 ]
 
@@ -116,6 +125,49 @@ USE_TZ = True
 USE_I18N = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# --- accounts -------------------------------------------------------------------------------------
+SIGNUP = choice("ANTIPHON_SIGNUP", ("invitation", "open", "closed"))
+INVITATION_DAYS = positive(env.float, "ANTIPHON_INVITATION_DAYS", 7.0)
+EMAIL_URL_IS_SET = bool(env.str("EMAIL_URL", default=""))
+_mail = mail_settings(env.str("EMAIL_URL", default="") or NOWHERE)
+EMAIL_BACKEND, EMAIL_FILE_PATH = _mail["EMAIL_BACKEND"], _mail["EMAIL_FILE_PATH"]
+EMAIL_HOST, EMAIL_PORT = _mail["EMAIL_HOST"], _mail["EMAIL_PORT"]
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail["EMAIL_HOST_USER"], _mail["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.get("EMAIL_USE_TLS", False), _mail.get("EMAIL_USE_SSL", False)
+EMAIL_TIMEOUT = positive(env.float, "ANTIPHON_EMAIL_SECONDS", 10.0)
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Antiphon <antiphon@localhost>")
+
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "/accounts/login/", "/admin/", "/"
+PASSWORD_RESET_TIMEOUT = 24 * 60 * 60
+SESSION_COOKIE_AGE = 14 * 24 * 60 * 60
+ACCOUNT_ADAPTER = "tenants.accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {"signup": "tenants.accounts.forms.SignupForm"}
+ACCOUNT_LOGIN_METHODS = {"email", "username"}  # operators made by `createsuperuser` have a user name
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_CHANGE_EMAIL = True  # an account has one address; another one takes its place once it is verified
+ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True  # in the browser that signed up, and in no other
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_RATE_LIMITS = {"invite": "20/m/user,100/d/user"}
+ACCOUNT_USER_DISPLAY = attrgetter("email")
+SOCIALACCOUNT_ADAPTER = "tenants.accounts.social.SocialAdapter"
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "APPS": oidc_apps(
+            name=env.str("ANTIPHON_OIDC_NAME", default="") or "single sign-on",
+            issuer=env.str("ANTIPHON_OIDC_ISSUER", default=""),
+            client_id=env.str("ANTIPHON_OIDC_CLIENT_ID", default=""),
+            secret=env.str("ANTIPHON_OIDC_CLIENT_SECRET", default=""),
+        )
+    }
+}
+# Who has verified an address at the provider is its owner here, too; one that is not called verified proves nothing.
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+
 # --- shared engines -------------------------------------------------------------------------------
 DATABASE_WAIT_SECONDS = positive(env.float, "ANTIPHON_DATABASE_WAIT_SECONDS", 10.0)
 _pool = {
@@ -147,6 +199,14 @@ DATABASES = {
 # Of everything that runs in a scope (`tenants/scoping.py`), so of every request, and of no migration.
 STATEMENT_SECONDS = positive(env.float, "ANTIPHON_STATEMENT_SECONDS", 30.0)
 VALKEY_URL = env.str("VALKEY_URL", default="redis://127.0.0.1:6379/0")
+CACHES = {  # of the pages for people: how often somebody tried. What the API keeps is in `eventlog`
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": VALKEY_URL,
+        "KEY_PREFIX": "antiphon:pages",
+        "OPTIONS": {"socket_timeout": 5, "socket_connect_timeout": 5},
+    }
+}
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or VALKEY_URL
 
 # --- the API --------------------------------------------------------------------------------------
@@ -201,7 +261,6 @@ LOGGING_CONFIG = "config.logging.configure"
 LOGGING = {"level": LOG_LEVEL, "format": LOG_FORMAT}
 
 # --- admin ----------------------------------------------------------------------------------------
-LOGIN_REDIRECT_URL = "/admin/"
 # Two voices, one answering the other.
 _FAVICON = "data:image/svg+xml," + quote(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">'
@@ -227,14 +286,16 @@ UNFOLD = {
                         "title": title,
                         "icon": icon,
                         "link": reverse_lazy(f"admin:{model}_changelist"),
-                        "permission": "tenants.admin.base.is_operator",
+                        "permission": f"tenants.admin.base.{who}",
                     }
-                    for title, icon, model in (
-                        ("Responses", "forum", "responses_api_response"),
-                        ("Tenants", "domain", "tenants_tenant"),
-                        ("API keys", "key", "tenants_apikey"),
-                        ("Backends", "dns", "responses_api_backend"),
-                        ("Operators", "person", "auth_user"),
+                    for title, icon, model, who in (
+                        ("Responses", "forum", "responses_api_response", "is_operator"),
+                        ("Tenants", "domain", "tenants_tenant", "is_operator"),
+                        ("API keys", "key", "tenants_apikey", "is_operator"),
+                        ("Members", "group", "tenants_membership", "may_look"),
+                        ("Invitations", "mail", "tenants_invitation", "may_look"),
+                        ("Backends", "dns", "responses_api_backend", "is_operator"),
+                        ("Operators", "person", "auth_user", "is_operator"),
                     )
                 ],
             },

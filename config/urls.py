@@ -4,9 +4,14 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from tenants.accounts import urls as accounts
+
 urlpatterns = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("", include((accounts.sign_up, "sign_up"))),
+    path("", include("tenants.accounts.urls")),
+    path("accounts/", include("allauth.urls")),
     path("", include("responses_api.http.urls")),
 ]
 

@@ -1,7 +1,7 @@
-"""Numbers and switches from the environment: a mistake is kept for `manage.py check` instead of ending the import."""
+"""Numbers, switches and choices from the environment: a mistake is kept for `manage.py check`, the import goes on."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import environ
@@ -45,3 +45,11 @@ def switch(name: str, *, default: bool) -> bool:
     if value:
         mistakes.append(f"{name} is {value[:20]!r}; it must be true or false.")
     return default
+
+
+def choice(name: str, options: Sequence[str]) -> str:
+    """The variable `name`, which is one of `options`; the first of them where it is not set or none of them."""
+    value = os.environ.get(name, "").strip().lower()
+    if value and value not in options:
+        mistakes.append(f"{name} is {value[:20]!r}; it must be one of {', '.join(sorted(options))}.")
+    return value if value in options else options[0]

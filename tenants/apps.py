@@ -11,6 +11,10 @@ class TenantsConfig(AppConfig):
     default = True
     verbose_name = "Tenants"
 
+    def ready(self) -> None:
+        """Listen to who signs up."""
+        import tenants.accounts.signals  # noqa: F401
+
 
 class SiteConfig(django_admin.AdminConfig):
     """Django's admin with this project's site."""

@@ -1,5 +1,5 @@
-"""The admin pages of tenancy: tenants, their keys, and the operators who may look."""
+"""The admin pages of tenancy: tenants, their keys, their people, and everybody's accounts."""
 
-from tenants.admin import keys, operators, tenants
+from tenants.admin import invitations, keys, members, operators, tenants
 
-__all__ = ["keys", "operators", "tenants"]
+__all__ = ["invitations", "keys", "members", "operators", "tenants"]

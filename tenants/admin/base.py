@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
     # The theme ships no types; its admin classes are Django's with other templates.
     ModelAdmin: TypeAlias = admin.ModelAdmin[Any]
     TabularInline: TypeAlias = admin.TabularInline[Any, Any]
+    ModelForm: TypeAlias = forms.ModelForm[Any]
 else:
+    from django.forms import ModelForm
     from unfold.admin import ModelAdmin, TabularInline
 
 __all__ = [
     "ModelAdmin",
+    "ModelForm",
     "OperatorAdmin",
     "ScopedAdmin",
     "TabularInline",

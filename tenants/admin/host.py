@@ -1,25 +1,23 @@
-"""What is checked of a request for the admin, and of no other, before anything is made of it: host and characters."""
-
-from typing import Final
+"""What is checked of a request for the pages that people open, and of no other: host and characters."""
 
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponsePermanentRedirect
 from django.middleware.common import CommonMiddleware
 
-_ADMIN: Final = "/admin"
+from tenants.site.pages import is_opened_by_a_browser
 
 
 class AdminHostMiddleware(CommonMiddleware):
-    """Django's common middleware, which refuses hosts that `ALLOWED_HOSTS` does not name, for the admin only.
+    """Django's common middleware, which refuses hosts that `ALLOWED_HOSTS` does not name, for those pages only.
 
-    The check protects pages that people open with a browser: links and redirects made from a forged host, and cookies
-    behind DNS rebinding. The API has neither links nor cookies, its create call never passes here, and load balancers
-    and probes come by addresses that nobody can list (a pod's).
+    The check protects what people open with a browser: links (also those in mails) and redirects made from a forged
+    host, and cookies behind DNS rebinding. The API has neither links nor cookies, its create call never passes here,
+    and load balancers and probes come by addresses that nobody can list (a pod's).
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
-        """Check a request for the admin. Raises `DisallowedHost` and `BadRequest`."""
-        if request.path == _ADMIN or request.path.startswith(f"{_ADMIN}/"):
+        """Check a request for the admin, an account or the landing page. Raises `DisallowedHost` and `BadRequest`."""
+        if is_opened_by_a_browser(request.path):
             _refuse_nul(request)
             return super().process_request(request)
         return None

@@ -45,6 +45,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     valkey = with_database(os.environ[VALKEY_VARIABLE], number)
     os.environ["DATABASE_URL"] = os.environ[DATABASE_VARIABLE]
     os.environ["VALKEY_URL"] = os.environ["CELERY_BROKER_URL"] = valkey
+    os.environ["EMAIL_URL"] = "smtp://127.0.0.1:9"  # nobody is there; tests in this process read an outbox
     os.environ["SECRET_KEY"] = "a key for tests, at least fifty characters long, never used elsewhere"
     return (yield)
 

@@ -1,0 +1,1 @@
+"""The pages: each shows, or does one thing and leads on."""
