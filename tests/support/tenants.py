@@ -17,3 +17,10 @@ def tenant_names() -> list[str]:
     """The names of all tenants, in their order."""
     with operator_scope():
         return list(Tenant.objects.order_by("name").values_list("name", flat=True))
+
+
+def tenant_named(name: str) -> Tenant:
+    """The tenant with this name."""
+    with operator_scope():
+        tenant: Tenant = Tenant.objects.get(name=name)
+    return tenant
