@@ -75,7 +75,7 @@ def link_in(message: mail.EmailMessage) -> str:
     assert len(found) == 1, message.body
     parts = urlsplit(found[0])
     assert parts.netloc == "testserver"
-    return parts.path
+    return str(parts.path)
 
 
 def sign_up(client: Client, email: str, password: str = PASSWORD, **more: str) -> Any:
