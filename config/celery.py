@@ -1,9 +1,9 @@
 """The Celery application: which broker, which queues, how tasks are acknowledged.
 
-An answer that was half told is never told a second time: a job is claimed once, however often its message comes, and
+An answer that was half told is never told a second time: a job is taken once, however many tickets come, and
 what a dead worker held is ended, or given to another worker, by the reaper (`responses_api/services/reap.py`). Results
-are not kept: the event log carries them, so neither the broker nor a result backend ever holds content. Messages carry
-response ids only.
+are not kept: the event log carries them, so neither the broker nor a result backend ever holds content. Messages are
+tickets: how many jobs of a queue a worker may take.
 """
 
 import os

@@ -1,21 +1,24 @@
-"""Hands jobs to the workers: the envelope to where it waits, the id to the broker, the task called by its name.
+"""Hands jobs to the workers: the job to where it waits for its tenant's turn, a ticket to the broker; the task is
+called by its name.
 
-One thread of the process does it, so that a slow or absent broker never stops the event loop; what gathers while it
-sends leaves together, as one message per queue. Nothing here imports `workers`.
+A ticket says how many jobs of a queue may be taken, not which. One thread of the process hands over, so that a slow or
+absent broker never stops the event loop; what gathers while it sends leaves together, as one ticket per queue. Nothing
+here imports `workers`.
 """
 
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 from celery import current_app
 from django.conf import settings
+
+from responses_api.fair_queue import FairQueue
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +36,8 @@ QUEUES: Final = (*dict.fromkeys(_TIER_QUEUES.values()), BACKGROUND_QUEUE)
 AMQP_QUEUE: Final = "antiphon"
 """RabbitMQ deals from several queues as it likes: there all are this one, in the order of the messages' priorities."""
 _MOST_WAITING: Final = 4_000
-_MOST_PER_MESSAGE: Final = 8
+_MOST_PER_TICKET: Final = 8
+"""Jobs that a worker takes at once, and holds one slot for."""
 
 
 def is_amqp() -> bool:
@@ -51,58 +55,75 @@ def destination(queue_name: str) -> dict[str, Any]:
 @dataclass(frozen=True, slots=True)
 class _Handover:
     queue: str
+    tenant_id: str
     response_id: str
     envelope: bytes | None
-    """None: it was put where a worker can claim it before."""
+    """None: the job waits for a worker already, and only its ticket is missing."""
     deadline: float
     on_failure: Callable[[], None]
 
 
-Offer = Callable[[Sequence[tuple[str, bytes]]], None]
-"""Puts envelopes, by response id, where a worker can claim them."""
+class WaitingRoom(Protocol):
+    """Where jobs wait until a worker with a ticket takes them (`eventlog.turns`)."""
+
+    def offer(self, queue_name: str, jobs: Sequence[tuple[str, str, bytes]], /) -> None:
+        """Let jobs wait in this queue, each given as its tenant's id, its response's id and its bytes."""
+
+    def take_back(self, response_ids: Sequence[str], /) -> None:
+        """Let nobody take these any more."""
 
 
 class Dispatcher:
-    """The process's way to the broker. `offer` is called in its thread."""
+    """The process's way to the broker. `room` is called in its thread.
 
-    def __init__(self, offer: Offer) -> None:
-        self._offer = offer
-        self._waiting: queue.SimpleQueue[_Handover] = queue.SimpleQueue()
+    Tenants take turns here, too: while the broker is slow, one with many requests delays another's by one request.
+    """
+
+    def __init__(self, room: WaitingRoom) -> None:
+        self._room = room
+        self._waiting: FairQueue[_Handover] = FairQueue(_MOST_WAITING)
         threading.Thread(target=self._run, name="dispatcher", daemon=True).start()
 
     def dispatch(
-        self, response_id: str, envelope: bytes, *, service_tier: str, on_failure: Callable[[], None]
+        self,
+        response_id: str,
+        envelope: bytes,
+        *,
+        tenant_id: str,
+        service_tier: str,
+        on_failure: Callable[[], None],
     ) -> None:
         """Queue a job. `on_failure` is called, perhaps in another thread, when it could not be handed over."""
-        if self._waiting.qsize() >= _MOST_WAITING:
-            on_failure()
-            return
-        deadline = time.monotonic() + settings.QUEUE_SECONDS
-        self._waiting.put(_Handover(_TIER_QUEUES[service_tier], response_id, envelope, deadline, on_failure))
+        self._put(_TIER_QUEUES[service_tier], tenant_id, response_id, envelope, on_failure)
 
-    def announce(self, response_id: str) -> None:
-        """Queue a background response whose job waits already. Where the broker is away, its row is found later."""
-        deadline = time.monotonic() + settings.QUEUE_SECONDS
+    def announce(self, response_id: str, *, tenant_id: str) -> None:
+        """Send a ticket for a background job that waits already. Where the broker is away, one is sent later."""
 
         def note() -> None:
             log.warning("a background response waits for the broker", response_id=response_id)
 
-        self._waiting.put(_Handover(BACKGROUND_QUEUE, response_id, None, deadline, note))
+        self._put(BACKGROUND_QUEUE, tenant_id, response_id, None, note)
+
+    def _put(
+        self,
+        queue_name: str,
+        tenant_id: str,
+        response_id: str,
+        envelope: bytes | None,
+        on_failure: Callable[[], None],
+    ) -> None:
+        deadline = time.monotonic() + settings.QUEUE_SECONDS
+        handover = _Handover(queue_name, tenant_id, response_id, envelope, deadline, on_failure)
+        pushed_out = self._waiting.put(tenant_id, handover)
+        if pushed_out is not None:
+            pushed_out.on_failure()
 
     def _run(self) -> None:
         while True:
-            batch = sorted(self._without_late(self._gather()), key=attrgetter("queue"))
+            gathered = self._waiting.get(_MOST_PER_TICKET)
+            batch = sorted(self._without_late(gathered), key=attrgetter("queue"))
             for queue_name, group in groupby(batch, key=attrgetter("queue")):
                 self._hand_over(queue_name, list(group))
-
-    def _gather(self) -> list[_Handover]:
-        batch = [self._waiting.get()]
-        while len(batch) < _MOST_PER_MESSAGE:
-            try:
-                batch.append(self._waiting.get_nowait())
-            except queue.Empty:
-                break
-        return batch
 
     def _without_late(self, batch: list[_Handover]) -> list[_Handover]:
         """Leave out what waited here, for an absent broker, until its client had to be answered."""
@@ -113,27 +134,49 @@ class Dispatcher:
         return [handover for handover in batch if handover.deadline > now]
 
     def _hand_over(self, queue_name: str, batch: list[_Handover]) -> None:
+        jobs = [(job.tenant_id, job.response_id, job.envelope) for job in batch if job.envelope is not None]
         try:
-            is_background = queue_name == BACKGROUND_QUEUE
-            if not is_background:
-                self._offer([(job.response_id, job.envelope) for job in batch if job.envelope is not None])
-            current_app.send_task(
-                GENERATE_BACKGROUND if is_background else GENERATE,
-                args=([handover.response_id for handover in batch],),
-                **destination(queue_name),
-                expires=settings.BACKGROUND_QUEUE_SECONDS if is_background else settings.QUEUE_SECONDS,
-                ignore_result=True,
-                retry=True,
-                retry_policy={"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2},
-            )
+            if jobs:
+                self._room.offer(queue_name, jobs)
+            _send_ticket(queue_name, len(batch))
         except Exception as error:  # whatever stopped the client: each caller is told, none is left waiting
             log.error("jobs could not be handed to the broker", error=type(error).__name__, jobs=len(batch))
             for handover in batch:
                 handover.on_failure()
+            self._take_back([response_id for _, response_id, _ in jobs])
+
+    def _take_back(self, response_ids: list[str]) -> None:
+        """Another job's ticket must not bring up what its client is told that nobody takes."""
+        try:
+            self._room.take_back(response_ids)
+        except Exception as error:  # no more can be done: they expire
+            log.error("jobs could not be taken back", error=type(error).__name__, jobs=len(response_ids))
+
+
+def send_tickets(queue_name: str, count: int) -> None:
+    """Let workers take so many jobs of one of `QUEUES`. A ticket too many finds nothing, and changes nothing.
+
+    Raises the broker's error, of whichever class its client has.
+    """
+    for first in range(0, count, _MOST_PER_TICKET):
+        _send_ticket(queue_name, min(_MOST_PER_TICKET, count - first))
+
+
+def _send_ticket(queue_name: str, count: int) -> None:
+    is_background = queue_name == BACKGROUND_QUEUE
+    current_app.send_task(
+        GENERATE_BACKGROUND if is_background else GENERATE,
+        args=(queue_name, count),
+        **destination(queue_name),
+        expires=settings.BACKGROUND_QUEUE_SECONDS if is_background else settings.QUEUE_SECONDS,
+        ignore_result=True,
+        retry=True,
+        retry_policy={"max_retries": 2, "interval_start": 0.1, "interval_step": 0.2},
+    )
 
 
 def waiting_messages(queue_name: str) -> int:
-    """How many messages wait in the broker for one of `QUEUES`."""
+    """How many tickets wait in the broker for one of `QUEUES`; with RabbitMQ, for all of them together."""
     with current_app.connection_for_read() as broker:
         channel: Any = broker.default_channel
         try:
@@ -146,9 +189,9 @@ def waiting_messages(queue_name: str) -> int:
 _dispatcher: Dispatcher | None = None
 
 
-def process_dispatcher(offer: Offer) -> Dispatcher:
+def process_dispatcher(room: WaitingRoom) -> Dispatcher:
     """The dispatcher of this process, started at its first use."""
     global _dispatcher
     if _dispatcher is None:
-        _dispatcher = Dispatcher(offer)
+        _dispatcher = Dispatcher(room)
     return _dispatcher

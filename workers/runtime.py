@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import structlog
 
-from responses_api.eventlog import bus, claims
+from responses_api.eventlog import bus, claims, turns
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.publish import Publisher
@@ -67,21 +67,21 @@ class Runtime:
         if self._failure is not None:
             raise RuntimeError("the worker could not start") from self._failure
 
-    def run(self, response_ids: list[str]) -> None:
-        """Claim these jobs and run them to their ends, from a task's thread."""
+    def run(self, queue_name: str, count: int) -> None:
+        """Take up to so many jobs of this queue and run them to their ends, from a task's thread."""
         self.wait_until_started()
         worker = self._lease.worker
-        claimed = claims.claim(response_ids, worker)
-        if claimed:
-            self._await(self._generate_all([(*job, ()) for job in claimed], worker))
+        taken = turns.take(queue_name, count, worker)
+        if taken:
+            self._await(self._generate_all([(*job, ()) for job in taken], worker))
 
-    def run_in_background(self, response_ids: list[str]) -> None:
-        """Claim these background jobs, take up those that are still wanted, and run them to their ends."""
+    def run_in_background(self, queue_name: str, count: int) -> None:
+        """As `run`, of background jobs: those that are still wanted."""
         self.wait_until_started()
         worker = self._lease.worker
         # This thread waits as long as they run: with a connection each, so many would use up the process's.
-        claimed = [(*job, lent(take_up, *job, worker)) for job in claims.claim(response_ids, worker)]
-        wanted = [(response_id, job, told) for response_id, job, told in claimed if told is not None]
+        taken = [(*job, lent(take_up, *job, worker)) for job in turns.take(queue_name, count, worker)]
+        wanted = [(response_id, job, told) for response_id, job, told in taken if told is not None]
         if wanted:
             self._await(self._generate_all(wanted, worker))
 

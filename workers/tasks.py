@@ -13,15 +13,17 @@ from workers.runtime import Runtime, process_runtime, running_runtime
 
 
 @shared_task(name=GENERATE, ignore_result=True)
-def generate(response_ids: list[str]) -> None:
-    """Generate the responses whose jobs wait under these ids; holds its slot until all of them have ended."""
-    process_runtime().run(response_ids)
+def generate(queue_name: str, count: int) -> None:
+    """Generate the next so many responses of this queue, each of the next tenant's; holds its slot until all of them
+    have ended.
+    """
+    process_runtime().run(queue_name, count)
 
 
 @shared_task(name=GENERATE_BACKGROUND, ignore_result=True)
-def generate_in_background(response_ids: list[str]) -> None:
+def generate_in_background(queue_name: str, count: int) -> None:
     """As `generate`, of responses that nobody waits for: their rows say whether they are still wanted."""
-    process_runtime().run_in_background(response_ids)
+    process_runtime().run_in_background(queue_name, count)
 
 
 @shared_task(name="antiphon.reap", ignore_result=True)

@@ -1,4 +1,4 @@
-"""Who runs what: a job is claimed by one worker, once; a worker that stops beating loses what it held.
+"""Who runs what: a job is held by the one worker that took it; a worker that stops beating loses what it held.
 
 The lease is the worker's, not the response's: one key renewed every quarter of `LEASE_SECONDS` covers everything that
 the process runs, so that a lease costs nothing per response.
@@ -15,25 +15,12 @@ from django.conf import settings
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from responses_api.eventlog.publish import release
+from responses_api.eventlog.turns import background_seconds, queue_background
 
-_MARGIN_SECONDS: Final = 30
 _LOOK_SECONDS: Final = 0.02
 
 REAPER: Final = "reaper"
 """The claim's holder once a lost worker's response is being ended."""
-
-_CLAIM: Final = """
-local job = redis.call('GET', KEYS[1])
-if not job then return false end
-if redis.call('EXISTS', KEYS[3]) == 1 then
-  redis.call('DEL', KEYS[1], KEYS[3])
-  return false
-end
-if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'EX', ARGV[2]) then return false end
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-redis.call('SADD', KEYS[4], ARGV[3])
-return job
-"""
 
 # A claim that expired was that of a reaper who could not end the response: the next one tries.
 _TAKE_OVER: Final = """
@@ -65,35 +52,8 @@ class Lost:
     job: bytes
 
 
-def _claim_seconds() -> int:
-    return int(settings.RESPONSE_SECONDS + settings.QUEUE_SECONDS)
-
-
 def _lease_milliseconds() -> int:
     return int(settings.LEASE_SECONDS * 1000)
-
-
-def offer(envelopes: Sequence[tuple[str, bytes]]) -> None:
-    """Put jobs, by response id, where a worker can claim them. One that nobody claims expires with its message."""
-    pipeline = blocking_client().pipeline(transaction=False)
-    for response_id, envelope in envelopes:
-        pipeline.set(names.job(response_id), envelope, ex=int(settings.QUEUE_SECONDS + _MARGIN_SECONDS))
-    pipeline.execute()
-
-
-def background_seconds() -> int:
-    """How long what is kept of a background response may have to wait for its end."""
-    seconds = settings.BACKGROUND_QUEUE_SECONDS + settings.RESPONSE_SECONDS + settings.JOURNAL_SECONDS
-    return int(seconds + _MARGIN_SECONDS)
-
-
-def offer_background(response_id: str, envelope: bytes, prelude: bytes) -> None:
-    """Put a background job where a worker can claim it, and begin its journal with the message `prelude`."""
-    pipeline = blocking_client().pipeline(transaction=True)
-    pipeline.set(names.job(response_id), envelope, ex=background_seconds())
-    pipeline.xadd(names.journal(response_id), {"m": prelude})
-    pipeline.expire(names.journal(response_id), background_seconds())
-    pipeline.execute()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +64,6 @@ class Whereabouts:
     is_offered: bool
     is_cancelled: bool
     has_journal: bool
-    sent_at: float | None
-    """When its message was handed to the broker last, in unix seconds."""
-
-
-def note_sent(response_id: str) -> None:
-    """Its message is handed to the broker now."""
-    blocking_client().set(names.sent(response_id), str(time.time()), ex=background_seconds())
 
 
 def whereabouts(response_ids: Sequence[str]) -> list[Whereabouts]:
@@ -119,13 +72,8 @@ def whereabouts(response_ids: Sequence[str]) -> list[Whereabouts]:
     for response_id in response_ids:
         for name in (names.claim, names.job, names.cancel, names.journal):
             pipeline.exists(name(response_id))
-        pipeline.get(names.sent(response_id))
     found = iter(pipeline.execute())
-    replies = [[next(found) for _ in range(5)] for _ in response_ids]
-    return [
-        Whereabouts(bool(claimed), bool(offered), bool(gone), bool(told), float(sent) if sent else None)
-        for claimed, offered, gone, told, sent in replies
-    ]
+    return [Whereabouts(*(bool(next(found)) for _ in range(4))) for _ in response_ids]
 
 
 def may_rescue(seconds: float) -> bool:
@@ -133,9 +81,9 @@ def may_rescue(seconds: float) -> bool:
     return bool(blocking_client().set(names.RESCUE, b"1", nx=True, px=int(seconds * 1000)))
 
 
-def put_back(lost: Lost, envelope: bytes, prelude: bytes) -> None:
-    """Offer a background job again that a worker had claimed; the journal keeps what somebody may have seen of it."""
-    response_id, client = lost.response_id, blocking_client()
+def put_back(queue_name: str, tenant_id: str, lost: Lost, envelope: bytes, prelude: bytes) -> None:
+    """Let a background job wait again that a worker had; the journal keeps what somebody may have seen of it."""
+    response_id, seconds = lost.response_id, background_seconds()
     keys = [
         names.job(response_id),
         names.claim(response_id),
@@ -143,35 +91,18 @@ def put_back(lost: Lost, envelope: bytes, prelude: bytes) -> None:
         names.journal(response_id),
         names.running(lost.worker),
     ]
-    seconds = background_seconds()
-    client.eval(_PUT_BACK, len(keys), *keys, envelope, seconds, prelude, seconds, response_id)
+    pipeline = blocking_client().pipeline(transaction=True)
+    pipeline.eval(_PUT_BACK, len(keys), *keys, envelope, seconds, prelude, seconds, response_id)
+    queue_background(pipeline, queue_name, tenant_id, response_id)
+    pipeline.execute()
 
 
 def put_down(response_id: str, worker: str) -> None:
-    """Leave a job that was claimed and not begun to whoever claims it next."""
+    """Let go of a background job that was claimed and not begun: it is found, and waits again, after a while."""
     pipeline = blocking_client().pipeline(transaction=True)
     pipeline.delete(names.claim(response_id))
     pipeline.srem(names.running(worker), response_id)
     pipeline.execute()
-
-
-def claim(response_ids: list[str], worker: str) -> list[tuple[str, bytes]]:
-    """Claim jobs for `worker`; returns the ids and envelopes of those that are its own now.
-
-    Left out are jobs that somebody else claimed (a redelivered message), that were cancelled while they waited, or
-    that expired.
-    """
-    pipeline = blocking_client().pipeline(transaction=False)
-    for response_id in response_ids:
-        keys = [
-            names.job(response_id),
-            names.claim(response_id),
-            names.cancel(response_id),
-            names.running(worker),
-        ]
-        pipeline.eval(_CLAIM, len(keys), *keys, worker, _claim_seconds(), response_id)
-    replies = pipeline.execute()
-    return [(response_id, job) for response_id, job in zip(response_ids, replies, strict=True) if job]
 
 
 async def beat(client: "redis_asyncio.Redis", worker: str, *, background_only: bool = False) -> bool:

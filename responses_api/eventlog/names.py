@@ -1,6 +1,7 @@
 """The names of everything the event log keeps in Valkey, in one place.
 
-All keys of one response expire by themselves, those with content within `JOURNAL_SECONDS` of its end. Only the list of
+All keys of one response, and of those that wait, expire by themselves; those with content within `JOURNAL_SECONDS` of
+its end. Only the list of
 workers and the sets of what they run have no time of their own; they are empty when nothing runs.
 """
 
@@ -36,11 +37,6 @@ def seen(response_id: str) -> str:
     return f"antiphon:seen:{response_id}"
 
 
-def sent(response_id: str) -> str:
-    """When a background response's message was handed to the broker last, in unix seconds."""
-    return f"antiphon:sent:{response_id}"
-
-
 def claim(response_id: str) -> str:
     """Which worker runs the response."""
     return f"antiphon:claim:{response_id}"
@@ -53,7 +49,7 @@ def cancel(response_id: str) -> str:
 
 def until_ended(response_id: str) -> tuple[str, ...]:
     """Every key of a response but its journal: what nobody needs once it has ended."""
-    return tuple(name(response_id) for name in (job, claim, cancel, seen, sent))
+    return tuple(name(response_id) for name in (job, claim, cancel, seen))
 
 
 def beat(worker: str) -> str:
@@ -69,3 +65,13 @@ def lost(worker: str) -> str:
 def running(worker: str) -> str:
     """The set of response ids that the worker has claimed and not ended."""
     return f"antiphon:running:{worker}"
+
+
+def turns(queue_name: str) -> str:
+    """The sorted set of tenants with jobs that wait in a queue; the lowest score is the next one's."""
+    return f"antiphon:turns:{queue_name}"
+
+
+def waiting(queue_name: str, tenant_id: str) -> str:
+    """The sorted set of one tenant's responses that wait in a queue; the score says since when, in microseconds."""
+    return f"antiphon:waiting:{queue_name}:{tenant_id}"

@@ -9,11 +9,11 @@ import structlog
 from redis.exceptions import RedisError
 
 from responses_api.eventlog import names
-from responses_api.eventlog.claims import background_seconds
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.follow import Follower, streams
 from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.message import Message
+from responses_api.eventlog.turns import background_seconds
 
 log = structlog.get_logger(__name__)
 

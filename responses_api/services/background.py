@@ -12,8 +12,8 @@ from typing import Any, Final
 import structlog
 from redis.exceptions import RedisError
 
-from responses_api.dispatch import process_dispatcher
-from responses_api.eventlog import claims, journal
+from responses_api.dispatch import BACKGROUND_QUEUE, process_dispatcher
+from responses_api.eventlog import claims, journal, turns
 from responses_api.eventlog.claims import Lost
 from responses_api.eventlog.message import Kind, Message
 from responses_api.models import Response
@@ -56,14 +56,14 @@ def offer(job: Job, envelope: bytes, told: Message | None = None) -> None:
     """Hand the job to the workers; `told` is what was told of it before. Raises RedisError or OSError; then its row is
     found later.
     """
-    claims.offer_background(job.response_id, envelope, (told or prelude(job)).to_bytes())
-    announce(job.response_id)
+    offered = (job.tenant_id, job.response_id, envelope)
+    turns.offer_background(BACKGROUND_QUEUE, offered, (told or prelude(job)).to_bytes())
+    announce(job.tenant_id, job.response_id)
 
 
-def announce(response_id: str) -> None:
-    """Send the message of a job that waits. Raises RedisError or OSError."""
-    claims.note_sent(response_id)
-    process_dispatcher(claims.offer).announce(response_id)
+def announce(tenant_id: str, response_id: str) -> None:
+    """Have a worker come for a job that waits."""
+    process_dispatcher(turns).announce(response_id, tenant_id=tenant_id)
 
 
 def job_of_row(row: Any) -> Job:
@@ -134,8 +134,8 @@ def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
             score["told"] = b"".join(message.body for message in journal.read(job.response_id)).decode()
         if not rows.update(status="queued", attempt=again.attempt, score=score):
             return False
-    claims.put_back(lost, again.to_bytes(), prelude(job).to_bytes())
-    announce(job.response_id)
+    claims.put_back(BACKGROUND_QUEUE, job.tenant_id, lost, again.to_bytes(), prelude(job).to_bytes())
+    announce(job.tenant_id, job.response_id)
     return True
 
 

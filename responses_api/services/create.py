@@ -10,7 +10,7 @@ import structlog
 from redis.exceptions import RedisError
 
 from responses_api.dispatch import process_dispatcher
-from responses_api.eventlog import claims
+from responses_api.eventlog import turns
 from responses_api.eventlog.follow import Follower, Inbox, process_inbox
 from responses_api.eventlog.message import Message
 from responses_api.protocol.admission import refuse_impossible
@@ -160,8 +160,12 @@ def _hand_over(job: Job, envelope: bytes, follower: Follower) -> None:
     def refuse() -> None:
         loop.call_soon_threadsafe(follower.fail, _NOT_HANDED_OVER)
 
-    process_dispatcher(claims.offer).dispatch(
-        job.response_id, envelope, service_tier=job.request["service_tier"], on_failure=refuse
+    process_dispatcher(turns).dispatch(
+        job.response_id,
+        envelope,
+        tenant_id=job.tenant_id,
+        service_tier=job.request["service_tier"],
+        on_failure=refuse,
     )
 
 

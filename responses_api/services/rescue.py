@@ -1,10 +1,10 @@
-"""Rescue: a background response that everybody has lost sight of is found by its row, and given to a worker again.
+"""Rescue: a background response that everybody has lost sight of is found by its row, and given to a worker again; jobs
+that wait without a ticket in the broker get one.
 
-The broker or Valkey may have been lost, a worker may have died between taking a message and claiming its job. Runs in
-every web process and by beat, one look at a time in the whole service.
+The broker or Valkey may have been lost, a worker may have died with a ticket in its hand. Runs in every web process and
+by beat, one look at a time in the whole service.
 """
 
-import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,9 +14,10 @@ import structlog
 from django.conf import settings
 
 from responses_api.chains import load_context
-from responses_api.dispatch import BACKGROUND_QUEUE, waiting_messages
-from responses_api.eventlog import claims
+from responses_api.dispatch import BACKGROUND_QUEUE, QUEUES, send_tickets, waiting_messages
+from responses_api.eventlog import claims, turns
 from responses_api.eventlog.claims import Lost, Whereabouts
+from responses_api.eventlog.connection import blocking_client
 from responses_api.models import Item, Response
 from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError, overloaded
@@ -30,51 +31,74 @@ from tenants.scoping import operator_scope, tenant_scope
 log = structlog.get_logger(__name__)
 
 _MOST_AT_ONCE: Final = 500
-_SEND_AGAIN_SECONDS: Final = 600.0
-"""A message that waits in a queue that is never empty may be one of those that wait, or lost: after so long it is sent
-again. A second message changes nothing: the job is claimed once."""
-
 _NOBODY_CAME: Final = overloaded(
     "No worker took the response in time (ANTIPHON_BACKGROUND_QUEUE_SECONDS).", retry_after=None
 )
 
 
 def rescue() -> int:
-    """Help every background response that is neither waiting for a worker nor with one; returns how many there were."""
+    """Help every background response that is neither waiting for a worker nor with one, and replace tickets that are
+    lost; returns how many responses were helped.
+    """
     if not claims.may_rescue(settings.LEASE_SECONDS):
         return 0
-    return sum(_try_to_help(row, whereabouts) for row, whereabouts in _unclaimed())
+    helped = sum(_try_to_help(*unclaimed) for unclaimed in _unclaimed())
+    for queue_name in QUEUES:
+        _replace_tickets(queue_name)
+    return helped
 
 
-def _unclaimed() -> Iterator[tuple[Any, Whereabouts]]:
-    """The unfinished rows that no worker holds. Those that were made just now are left out: they are on their way."""
+def _replace_tickets(queue_name: str) -> None:
+    """Send tickets for jobs that have waited for a while in a queue for which the broker has none.
+
+    As long as it has some, all that waits moves on, and who comes too late for its ticket has come last.
+    """
+    waiting = min(turns.overdue(queue_name, settings.LEASE_SECONDS), _MOST_AT_ONCE)
+    try:
+        if not waiting or waiting_messages(queue_name):
+            return
+        send_tickets(queue_name, waiting)
+    except Exception as error:  # of whichever class the broker's client has; the next look tries again
+        log.warning("jobs wait for the broker", queue=queue_name, jobs=waiting, error=type(error).__name__)
+    else:
+        log.warning("lost tickets were replaced", queue=queue_name, jobs=waiting)
+
+
+def _unclaimed() -> Iterator[tuple[Any, Whereabouts, bool]]:
+    """The unfinished rows that no worker holds, and whether they wait for one. Those that were made just now are left
+    out: they are on their way.
+    """
     newest, made_before = "", now() - settings.LEASE_SECONDS
     while True:
         with operator_scope():
             waiting = Response.objects.filter(
                 status__in=UNFINISHED, id__gt=newest, created_at__lte=made_before
             )
-            rows = list(waiting.only("id", "status", "created_at").order_by("id")[:_MOST_AT_ONCE])
-        for row, found in zip(rows, claims.whereabouts([row.id for row in rows]), strict=True):
+            fields = waiting.only("id", "tenant_id", "status", "created_at")
+            rows = list(fields.order_by("id")[:_MOST_AT_ONCE])
+        waits = turns.are_waiting(BACKGROUND_QUEUE, [(str(row.tenant_id), row.id) for row in rows])
+        for row, found, is_waiting in zip(
+            rows, claims.whereabouts([row.id for row in rows]), waits, strict=True
+        ):
             if not found.is_claimed:
-                yield row, found
+                yield row, found, is_waiting
         if len(rows) < _MOST_AT_ONCE:
             return
         newest = rows[-1].id
 
 
-def _try_to_help(row: Any, found: Whereabouts) -> bool:
+def _try_to_help(row: Any, found: Whereabouts, is_waiting: bool) -> bool:
     try:
-        return _help(row, found)
+        return _help(row, found, is_waiting)
     except Exception:
         log.exception("a background response could not be rescued", response_id=row.id)
         return False
 
 
-def _help(row: Any, found: Whereabouts) -> bool:
+def _help(row: Any, found: Whereabouts, is_waiting: bool) -> bool:
     is_late = row.status == "queued" and now() - row.created_at > settings.BACKGROUND_QUEUE_SECONDS
     if found.is_offered and not (found.is_cancelled or is_late):
-        return _send_again(row.id, found.sent_at)
+        return not is_waiting and _queue_again(row)
     with operator_scope():
         whole = Response.objects.filter(id=row.id, status__in=UNFINISHED).first()
     if whole is None:
@@ -87,14 +111,11 @@ def _help(row: Any, found: Whereabouts) -> bool:
     return True
 
 
-def _send_again(response_id: str, sent_at: float | None) -> bool:
-    """Send the message of a job that waits, if it must be lost."""
-    age = time.time() - (sent_at or 0.0)
-    if age < settings.LEASE_SECONDS:
-        return False
-    if age < _SEND_AGAIN_SECONDS and waiting_messages(BACKGROUND_QUEUE):
-        return False
-    announce(response_id)
+def _queue_again(row: Any) -> bool:
+    """Let a job wait that is there and waits nowhere: its worker let go of it before it began."""
+    tenant_id = str(row.tenant_id)
+    turns.queue_background(blocking_client(), BACKGROUND_QUEUE, tenant_id, row.id)
+    announce(tenant_id, row.id)
     return True
 
 

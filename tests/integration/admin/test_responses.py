@@ -10,13 +10,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from responses_api.eventlog import claims
 from responses_api.models import Item, Response
 from responses_api.services.background import accept
 from tenants.models import Tenant
 from tenants.scoping import operator_scope
 from tests.integration.admin.stored import RESPONSES, answer, page_of, store
 from tests.integration.builders import job_of
+from tests.support.queue_worker import claim
 
 SCRIPT = "<script>alert('stored')</script>"
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAAC"
@@ -297,7 +297,7 @@ def test_one_that_has_not_ended_is_shown_and_cancelled_before_it_is_deleted(
     operator.post(path.replace("/change/", "/delete/"), {"post": "yes"})
     with operator_scope():
         assert list(Response.objects.values_list("id", flat=True)) == [kept]
-    assert claims.claim([job.response_id], "test:late") == []
+    assert claim([job.response_id], "test:late") == []
 
 
 def test_selected_responses_of_several_tenants_are_deleted(

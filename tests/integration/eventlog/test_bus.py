@@ -5,9 +5,10 @@ from typing import Any
 
 import redis.asyncio as redis_asyncio
 
-from responses_api.eventlog import bus, claims, names
+from responses_api.eventlog import bus, names, turns
 from responses_api.eventlog.connection import asyncio_client
 from tests.integration.eventlog.messages import new_response
+from tests.support.queue_worker import claim
 
 
 async def listeners(client: Any, count: int) -> None:
@@ -46,12 +47,12 @@ async def test_a_cancelled_job_that_nobody_claimed_is_gone_at_once_and_not_taken
     client: Any, worker: str
 ) -> None:
     waiting, late = new_response(), new_response()
-    claims.offer([(waiting, b"content")])
+    turns.offer("test", [("tenant", waiting, b"content")])
     for response_id in (waiting, late):
         await bus.cancel(client, response_id)
     assert not await client.exists(names.job(waiting))
-    claims.offer([(late, b"content")])
-    assert claims.claim([waiting, late], worker) == []
+    turns.offer("test", [("tenant", late, b"content")])
+    assert claim([waiting, late], worker) == []
     assert not await client.exists(names.job(late))
 
 

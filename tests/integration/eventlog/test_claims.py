@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import redis.asyncio as redis_asyncio
 
-from responses_api.eventlog import bus, claims, names
+from responses_api.eventlog import bus, claims, names, turns
 from responses_api.eventlog.connection import blocking_client
 from tests.integration.eventlog.messages import new_response
+from tests.support.queue_worker import claim
 
 VALKEY: Any = blocking_client()
 
@@ -19,7 +20,7 @@ VALKEY: Any = blocking_client()
 def job() -> Iterator[str]:
     """The id of a job that was offered."""
     response_id = new_response()
-    claims.offer([(response_id, response_id.encode())])
+    turns.offer("test", [("tenant", response_id, response_id.encode())])
     yield response_id
     VALKEY.delete(names.job(response_id), names.claim(response_id), names.cancel(response_id))
 
@@ -33,9 +34,9 @@ async def lost_worker(client: "redis_asyncio.Redis", worker: str) -> str:
 
 
 def test_a_job_is_claimed_once_and_a_redelivered_one_by_nobody(job: str, worker: str) -> None:
-    assert claims.claim([job], worker) == [(job, job.encode())]
-    assert claims.claim([job], worker) == []
-    assert claims.claim([job], "another") == []
+    assert claim([job], worker) == [(job, job.encode())]
+    assert claim([job], worker) == []
+    assert claim([job], "another") == []
     assert VALKEY.get(names.claim(job)) == worker.encode()
     assert VALKEY.smembers(names.running(worker)) == {job.encode()}
     assert not VALKEY.exists(names.running("another"))
@@ -44,33 +45,33 @@ def test_a_job_is_claimed_once_and_a_redelivered_one_by_nobody(job: str, worker:
 def test_of_two_racing_workers_one_gets_the_job(job: str, worker: str) -> None:
     start = threading.Barrier(2)
 
-    def claim(name: str) -> list[tuple[str, bytes]]:
+    def take(name: str) -> list[tuple[str, bytes]]:
         start.wait()
-        return claims.claim([job], name)
+        return claim([job], name)
 
     with ThreadPoolExecutor(2) as threads:
-        got = list(threads.map(claim, (worker, f"{worker}-2")))
+        got = list(threads.map(take, (worker, f"{worker}-2")))
     assert sorted(got) == [[], [(job, job.encode())]]
 
 
 def test_an_expired_job_is_claimed_by_nobody(worker: str, job: str) -> None:
-    assert claims.claim([new_response(), job, new_response()], worker) == [(job, job.encode())]
+    assert claim([new_response(), job, new_response()], worker) == [(job, job.encode())]
 
 
 async def test_a_job_cancelled_before_it_was_claimed_is_dropped(
     client: "redis_asyncio.Redis", worker: str, job: str
 ) -> None:
     other = new_response()
-    claims.offer([(other, b"other")])
+    turns.offer("test", [("tenant", other, b"other")])
     await bus.cancel(client, job)
-    assert claims.claim([job, other], worker) == [(other, b"other")]
+    assert claim([job, other], worker) == [(other, b"other")]
     assert await client.keys(f"*{job}*") == [names.cancel(job).encode()]
     await client.delete(*await client.keys(f"*{other}*"))
 
 
 async def test_a_beating_worker_loses_nothing(client: "redis_asyncio.Redis", worker: str, job: str) -> None:
     await claims.register(client, worker)
-    claims.claim([job], worker)
+    claim([job], worker)
     assert await claims.beat(client, worker)
     assert list(claims.take_lost()) == []
     claims.unregister(worker)
@@ -78,15 +79,15 @@ async def test_a_beating_worker_loses_nothing(client: "redis_asyncio.Redis", wor
 
 
 def test_a_lost_workers_responses_are_handed_out_once(lost_worker: str, job: str) -> None:
-    claims.claim([job], lost_worker)
+    claim([job], lost_worker)
     assert list(claims.take_lost()) == [claims.Lost(job, lost_worker, job.encode())]
     assert list(claims.take_lost()) == []
 
 
 def test_of_two_racing_reapers_one_gets_each_response(lost_worker: str) -> None:
     ids = [new_response() for _ in range(30)]
-    claims.offer([(response_id, b"job") for response_id in ids])
-    claims.claim(ids, lost_worker)
+    turns.offer("test", [("tenant", response_id, b"job") for response_id in ids])
+    claim(ids, lost_worker)
     start = threading.Barrier(2)
 
     def take(_: int) -> list[claims.Lost]:
@@ -104,7 +105,7 @@ def test_of_two_racing_reapers_one_gets_each_response(lost_worker: str) -> None:
 async def test_a_worker_that_was_given_up_finds_out(
     client: "redis_asyncio.Redis", lost_worker: str, job: str
 ) -> None:
-    claims.claim([job], lost_worker)
+    claim([job], lost_worker)
     (lost,) = claims.take_lost()
     claims.give_up(lost, b"x", inbox=None, keep_journal=False)
     assert not await claims.beat(client, lost_worker)
@@ -113,7 +114,7 @@ async def test_a_worker_that_was_given_up_finds_out(
 async def test_a_worker_that_beats_again_before_the_second_round_of_reaping_finds_out_too(
     client: "redis_asyncio.Redis", lost_worker: str, job: str
 ) -> None:
-    claims.claim([job], lost_worker)
+    claim([job], lost_worker)
     list(claims.take_lost())
     assert not await claims.beat(client, lost_worker)
 
@@ -121,7 +122,7 @@ async def test_a_worker_that_beats_again_before_the_second_round_of_reaping_find
 def test_what_a_reaper_could_not_end_is_handed_out_again_once_its_time_is_over(
     lost_worker: str, job: str
 ) -> None:
-    claims.claim([job], lost_worker)
+    claim([job], lost_worker)
     assert len(list(claims.take_lost())) == 1
     assert VALKEY.ttl(names.claim(job)) > 0
     VALKEY.delete(names.claim(job))
@@ -134,14 +135,14 @@ def test_a_lost_worker_without_responses_is_forgotten(lost_worker: str) -> None:
 
 
 def test_what_a_lost_worker_had_ended_already_is_left_alone(lost_worker: str, job: str) -> None:
-    claims.claim([job], lost_worker)
+    claim([job], lost_worker)
     VALKEY.delete(names.job(job), names.claim(job))
     assert list(claims.take_lost()) == []
     assert not VALKEY.exists(names.running(lost_worker))
 
 
 def test_every_key_of_a_job_expires(worker: str, job: str) -> None:
-    claims.claim([job], worker)
+    claim([job], worker)
     for name in (names.job(job), names.claim(job)):
         assert VALKEY.ttl(name) > 0
     VALKEY.srem(names.running(worker), job)

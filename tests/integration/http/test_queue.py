@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from responses_api.eventlog import claims, names
+from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from responses_api.services.reap import reap
 from tests.support.chat import chat_stream
@@ -19,7 +19,7 @@ from tests.support.checks import (
     stored_response,
 )
 from tests.support.client import Client
-from tests.support.queue_worker import take_job
+from tests.support.queue_worker import claim, newest_id, take_job, take_ticket
 from tests.support.upstream import ScriptedUpstream
 from workers.runtime import Runtime
 
@@ -51,8 +51,10 @@ def test_a_job_that_nobody_takes_is_refused_and_never_run_later(
         answer = exchange.answer()
     assert (answer.status, answer.error["type"], answer.error["code"]) == (503, "server_error", "overloaded")
     assert int(answer.headers["retry-after"]) > 0
-    (response_id,) = take_job(UNSERVED)
-    assert claims.claim([response_id], "late") == []
+    take_ticket(UNSERVED)
+    response_id = newest_id(UNSERVED)
+    assert response_id is not None
+    assert claim([response_id], "late") == []
     assert VALKEY.keys(f"*{response_id}*") == [names.cancel(response_id).encode()]
     for client in (friend, stranger):
         assert_unknown_to(client, response_id)
@@ -72,7 +74,7 @@ def test_a_worker_that_is_lost_and_comes_back_changes_nothing_that_was_told(
 ) -> None:
     upstream.reply(body=TEXT, pause_at=PAUSE)
     exchange = friend.stream(input="Hello", service_tier=UNSERVED)
-    running = threading.Thread(target=runtime.run, args=(take_job(UNSERVED),))
+    running = threading.Thread(target=runtime.run, args=take_job(UNSERVED))
     running.start()
     exchange.read_event("response.output_text.delta")
     VALKEY.delete(names.beat(runtime.worker))
@@ -94,7 +96,7 @@ def test_json_that_a_lost_worker_generated_is_a_500(
     upstream.reply(body=TEXT, pause_at=PAUSE)
     body = {"model": friend.model, "input": "Hello", "service_tier": UNSERVED}
     exchange = friend.open("POST", "/responses", body)
-    running = threading.Thread(target=runtime.run, args=(take_job(UNSERVED),))
+    running = threading.Thread(target=runtime.run, args=take_job(UNSERVED))
     running.start()
     upstream.wait_request().wait_paused()
     VALKEY.delete(names.beat(runtime.worker))

@@ -16,7 +16,7 @@ from tests.integration.builders import ended, job_of, said, stored
 from tests.support.chat import ToolCall, chat_calls
 from tests.support.checks import checked_response, checked_stream, output_text
 from tests.support.client import Client
-from tests.support.queue_worker import take_job
+from tests.support.queue_worker import take_id
 from tests.support.upstream import ScriptedUpstream
 
 FUNCTION = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
@@ -92,7 +92,7 @@ def test_what_cannot_be_named_looks_alike(
     gone = stored(friend_tenant)
     friend.delete(f"/responses/{gone['id']}")
     with friend.stream(input="waits", service_tier="flex"):
-        (running,) = take_job("flex")
+        running = take_id("flex")
         names = friend.get(f"/responses/{running}/input_items").json()["data"]
     unkept = friend.create(input="x", store=False).json()["output"][0]["id"]
     seen = len(upstream.requests())

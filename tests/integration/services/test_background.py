@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,8 @@ from django.db import connections
 from django.test import override_settings
 
 from responses_api.conformance.stream import assert_stream
-from responses_api.eventlog import bus, claims, journal, names
+from responses_api.dispatch import BACKGROUND_QUEUE, send_tickets
+from responses_api.eventlog import bus, journal, names, turns
 from responses_api.eventlog.connection import asyncio_client, blocking_client
 from responses_api.eventlog.message import Kind, Message
 from responses_api.eventlog.publish import Address, Publisher
@@ -38,6 +39,7 @@ from tests.support.chat import chat_stream
 from tests.support.checks import checked_stream, output_text
 from tests.support.client import Client, Exchange, wait_until
 from tests.support.oracle import event_faults
+from tests.support.queue_worker import claim, ticket
 from tests.support.upstream import ScriptedUpstream
 from workers.backends.parts import Part, TextDelta
 from workers.emitter import Emitter
@@ -46,6 +48,14 @@ from workers.runtime import process_runtime
 VALKEY: Any = blocking_client()
 HELLO = (TextDelta("t", "Hel"), TextDelta("t", "lo"))
 LONG_AGO = 100
+
+
+@pytest.fixture(autouse=True)
+def _nothing_waits() -> Iterator[None]:
+    """What a test left waiting without a ticket would be taken in the place of the next one's."""
+    yield
+    left = VALKEY.keys(names.waiting(BACKGROUND_QUEUE, "*"))
+    VALKEY.delete(names.turns(BACKGROUND_QUEUE), *left)
 
 
 @pytest.fixture
@@ -58,7 +68,8 @@ def waiting(tenant: Tenant, backend: Backend, **body: Any) -> Job:
     made = job_of(tenant, "Hello", background=True, backend=backend.spec(), **body)
     job = replace(made, created_at=now() - LONG_AGO)
     open_row(job, running_snapshot(job, "queued"))
-    claims.offer_background(job.response_id, job.to_bytes(), prelude(job).to_bytes())
+    waits = (job.tenant_id, job.response_id, job.to_bytes())
+    turns.offer_background(BACKGROUND_QUEUE, waits, prelude(job).to_bytes())
     return job
 
 
@@ -76,7 +87,7 @@ def emitter_of(job: Job, *, made: Any = new_id) -> Emitter:
 def begin(job: Job, parts: Sequence[Part] | None = HELLO, *, worker: str = "") -> tuple[str, Emitter]:
     """Let a worker claim the job, take it up and tell these parts (None: not even that it began)."""
     worker = worker or f"test:{uuid.uuid4().hex}"
-    ((response_id, envelope),) = claims.claim([job.response_id], worker)
+    ((response_id, envelope),) = claim([job.response_id], worker)
     told = take_up(response_id, envelope, worker)
     assert told is not None
     emitter = emitter_of(job)
@@ -238,7 +249,7 @@ def test_a_second_loss_is_its_end(job: Job, friend: Client, friend_tenant: Tenan
 def lose_unheard(worker: str) -> None:
     """As `lose`, and the message of the second attempt is lost, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(background, "announce", lambda response_id: None)
+        patch.setattr(background, "announce", lambda *_: None)
         lose(worker)
 
 
@@ -253,7 +264,7 @@ def test_workers_that_are_stopped_in_order_hand_it_on_as_often_as_it_takes(
             envelope = VALKEY.get(names.job(job.response_id))
             if attempt < 2:
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(background, "announce", lambda response_id: None)
+                    patch.setattr(background, "announce", lambda *_: None)
                     give_back(job.response_id, envelope, worker, None)
                 worker, _ = begin(replace(job, attempt=attempt + 1), None)
             else:
@@ -309,7 +320,7 @@ def test_one_that_no_worker_has_is_cancelled_at_once(
         exchange.read_all()
     assert gone["status"] == "cancelled"
     assert checked_stream(exchange, friend) == gone
-    assert claims.claim([job.response_id], "test:late") == []
+    assert claim([job.response_id], "test:late") == []
 
 
 def test_one_whose_worker_does_not_hear_is_cancelled_all_the_same(
@@ -327,7 +338,21 @@ def test_one_whose_worker_does_not_hear_is_cancelled_all_the_same(
 # ---------------------------------------------------------------- rescue
 
 
-def test_one_whose_message_was_lost_is_sent_again(job: Job, friend_tenant: Tenant) -> None:
+def lose_place(job: Job) -> None:
+    """Nobody would come to the job in its turn."""
+    assert VALKEY.zrem(names.waiting(BACKGROUND_QUEUE, job.tenant_id), job.response_id) == 1
+
+
+def test_one_whose_ticket_was_lost_is_taken_by_another(job: Job, friend_tenant: Tenant) -> None:
+    place = names.waiting(BACKGROUND_QUEUE, job.tenant_id)
+    VALKEY.zincrby(place, -LONG_AGO * 1_000_000, job.response_id)
+    assert rescued() == 0
+    assert output_text(ended(friend_tenant, job)) == "You said: Hello"
+    assert not VALKEY.exists(place)
+
+
+def test_one_that_its_worker_let_go_of_waits_again(job: Job, friend_tenant: Tenant) -> None:
+    lose_place(job)
     assert rescued() == 1
     assert output_text(ended(friend_tenant, job)) == "You said: Hello"
     assert rescued() == 0
@@ -336,7 +361,6 @@ def test_one_whose_message_was_lost_is_sent_again(job: Job, friend_tenant: Tenan
 def test_one_that_is_on_its_way_or_with_a_worker_is_left_alone(
     friend_tenant: Tenant, backend: Backend, job: Job
 ) -> None:
-    claims.note_sent(job.response_id)
     fresh = replace(waiting(friend_tenant, backend), created_at=now())
     with tenant_scope(friend_tenant.id):
         Response.objects.filter(id=fresh.response_id).update(created_at=now())
@@ -347,6 +371,7 @@ def test_one_that_is_on_its_way_or_with_a_worker_is_left_alone(
 
 def test_only_one_looks_at_a_time(job: Job, friend_tenant: Tenant) -> None:
     VALKEY.set(names.RESCUE, b"1", ex=100)
+    lose_place(job)
     assert rescue() == 0
     assert rescued() == 1
 
@@ -429,12 +454,11 @@ def test_a_cancel_that_was_not_carried_out_is(job: Job, friend_tenant: Tenant) -
     assert retrieve(friend_tenant.id, job.response_id)["status"] == "cancelled"
 
 
-def test_a_message_that_came_twice_is_run_once(
+def test_one_that_has_more_tickets_than_it_needs_is_run_once(
     job: Job, friend_tenant: Tenant, upstream: ScriptedUpstream
 ) -> None:
-    assert rescued() == 1
-    VALKEY.delete(names.sent(job.response_id))
-    rescued()
+    for _ in range(3):
+        send_tickets(BACKGROUND_QUEUE, 2)
     assert output_text(ended(friend_tenant, job)) == "You said: Hello"
     assert len(upstream.requests()) == 1
 
@@ -449,7 +473,7 @@ def test_a_worker_holds_no_connection_for_what_it_runs(job: Job, upstream: Scrip
 
     def run() -> None:
         held.append(connections["default"])
-        process_runtime().run_in_background([job.response_id])
+        process_runtime().run_in_background(*ticket(job.response_id))
 
     running = threading.Thread(target=run)
     running.start()

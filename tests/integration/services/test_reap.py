@@ -32,6 +32,7 @@ from tenants.models import Tenant
 from tests.integration.builders import job_of
 from tests.support.checks import output_text
 from tests.support.oracle import assert_response, event_faults
+from tests.support.queue_worker import claim
 from workers.backends.parts import CallDelta, Part, TextDelta
 from workers.emitter import Emitter
 
@@ -75,10 +76,10 @@ def lose(
 async def _lose(job: Job, parts: Sequence[Part] | None, store: bool, finished: bool) -> Json:
     worker = f"test:{uuid.uuid4().hex}"
     emitter = emitter_of(job)
-    claims.offer([(job.response_id, job.to_bytes())])
+    VALKEY.set(names.job(job.response_id), job.to_bytes(), ex=60)
     async with asyncio_client() as client:
         await claims.register(client, worker)
-        assert len(claims.claim([job.response_id], worker)) == 1
+        assert len(claim([job.response_id], worker)) == 1
         publisher = Publisher(client)
         if parts is not None:
             emitter.start()

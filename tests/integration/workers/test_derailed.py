@@ -6,11 +6,11 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
-from responses_api.eventlog import claims, names
+from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from tests.support.checks import assert_unknown_to, checked_stream
 from tests.support.client import Client
-from tests.support.queue_worker import take_job
+from tests.support.queue_worker import take_id, take_job, ticket
 from tests.support.upstream import ScriptedUpstream
 from workers import writer
 from workers.emitter import Emitter
@@ -21,7 +21,7 @@ UNSERVED = "flex"
 
 def run_next() -> threading.Thread:
     """Let the worker of this process run the job that waits in the tier nobody serves."""
-    running = threading.Thread(target=process_runtime().run, args=(take_job(UNSERVED),))
+    running = threading.Thread(target=process_runtime().run, args=take_job(UNSERVED))
     running.start()
     return running
 
@@ -46,10 +46,10 @@ def test_an_envelope_that_cannot_be_read_ends_its_response_and_not_its_siblings(
     friend: Client, upstream: ScriptedUpstream
 ) -> None:
     client = blocking_client()
-    claims.offer([("resp_broken", b"{}")])
+    client.set(names.job("resp_broken"), b"{}", ex=60)
     exchange = friend.stream(input="Hello", service_tier=UNSERVED)
-    ids = [*take_job(UNSERVED), "resp_broken"]
-    running = threading.Thread(target=process_runtime().run, args=(ids,))
+    both = ticket(take_id(UNSERVED), "resp_broken")
+    running = threading.Thread(target=process_runtime().run, args=both)
     running.start()
     exchange.read_all()
     running.join(10)

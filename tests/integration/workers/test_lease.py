@@ -37,7 +37,7 @@ def runtime(settings: Settings) -> Iterator[Runtime]:
 def begin(friend: Client, runtime: Runtime) -> tuple[Exchange, threading.Thread]:
     """A stream that has told its first text and whose upstream pauses; the worker of the test runs it."""
     exchange = friend.stream(input="Hello", service_tier=UNSERVED)
-    running = threading.Thread(target=runtime.run, args=(take_job(UNSERVED),))
+    running = threading.Thread(target=runtime.run, args=take_job(UNSERVED))
     running.start()
     exchange.read_event("response.output_text.delta")
     return exchange, running
@@ -69,7 +69,7 @@ def test_a_worker_that_lost_its_lease_leaves_what_it_ran_and_goes_on_under_anoth
         assert failed["error"]["code"] == "worker_lost"
         assert_unknown_to(stranger, failed["id"])
     third = friend.stream(input="Hello", service_tier=UNSERVED)
-    threading.Thread(target=runtime.run, args=(take_job(UNSERVED),)).start()
+    threading.Thread(target=runtime.run, args=take_job(UNSERVED)).start()
     third.read_all()
     assert checked_stream(third, friend)["status"] == "completed"
 
