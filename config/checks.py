@@ -16,6 +16,7 @@ from config.logging import FORMATS, LEVELS
 from config.mail import mail_mistakes
 from config.seal_keys import seal_key_mistakes
 from config.sign_in import oidc_mistakes
+from config.starting_limits import starting_limit_mistakes
 from config.variables import mistakes
 from tenants.addresses import UNIX_SOCKET, read_network
 
@@ -108,6 +109,12 @@ _SEAL_KEYS_HINT = "Set it to keys, newest first, separated by commas, each made 
 def check_seal_keys(**_: Any) -> list[CheckMessage]:
     """antiphon.E008: an entry of ANTIPHON_SEAL_KEYS that is no key."""
     return [Error(mistake, hint=_SEAL_KEYS_HINT, id="antiphon.E008") for mistake in seal_key_mistakes]
+
+
+def check_signup_limits(**_: Any) -> list[CheckMessage]:
+    """antiphon.E012: an entry of ANTIPHON_SIGNUP_LIMITS that is no limit."""
+    hint = "Set it to pairs, separated by commas, for example: requests_per_minute=60,cost_per_month=20.00"
+    return [Error(mistake, hint=hint, id="antiphon.E012") for mistake in starting_limit_mistakes]
 
 
 def check_own_seal_keys(**_: Any) -> list[CheckMessage]:
@@ -274,7 +281,7 @@ def register_all() -> None:
     """Register every check of this module."""
     for check in (check_secret_key, check_database, check_valkey, check_broker, check_variables, check_logs):
         register(check)
-    for check in (check_seal_keys, check_trusted_proxies, check_mail, check_sign_in):
+    for check in (check_seal_keys, check_trusted_proxies, check_mail, check_sign_in, check_signup_limits):
         register(check)
     register(check_own_seal_keys, deploy=True)
     register(check_live_database, Tags.database)

@@ -17,6 +17,7 @@ from django.urls import reverse_lazy
 from config.mail import NOWHERE, mail_settings
 from config.seal_keys import read_seal_keys
 from config.sign_in import oidc_apps
+from config.starting_limits import read_starting_limits
 from config.variables import choice, positive, positive_or_none, switch
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -246,6 +247,7 @@ STUCK_SECONDS = positive(env.float, "ANTIPHON_STUCK_SECONDS", 30.0)
 
 # --- tenants --------------------------------------------------------------------------------------
 CURRENCY = env.str("ANTIPHON_CURRENCY", default="USD")
+SIGNUP_LIMITS = read_starting_limits(env.str("ANTIPHON_SIGNUP_LIMITS", default=""))
 
 # --- workers --------------------------------------------------------------------------------------
 WORKER_SLOTS = positive(env.int, "ANTIPHON_WORKER_SLOTS", 128)
@@ -278,6 +280,7 @@ UNFOLD = {
     "SIDEBAR": {
         "show_search": False,
         "show_all_applications": False,
+        # In the order of use: what a tenant's people have, then what only the operator has.
         "navigation": [
             {
                 "title": None,
@@ -285,17 +288,19 @@ UNFOLD = {
                     {
                         "title": title,
                         "icon": icon,
-                        "link": reverse_lazy(f"admin:{model}_changelist"),
+                        "link": reverse_lazy(f"admin:{view}"),
                         "permission": f"tenants.admin.base.{who}",
                     }
-                    for title, icon, model, who in (
-                        ("Responses", "forum", "responses_api_response", "is_operator"),
-                        ("Tenants", "domain", "tenants_tenant", "is_operator"),
-                        ("API keys", "key", "tenants_apikey", "is_operator"),
-                        ("Members", "group", "tenants_membership", "may_look"),
-                        ("Invitations", "mail", "tenants_invitation", "may_look"),
-                        ("Backends", "dns", "responses_api_backend", "is_operator"),
-                        ("Operators", "person", "auth_user", "is_operator"),
+                    for title, icon, view, who in (
+                        ("Dashboard", "monitoring", "index", "may_look"),
+                        ("Responses", "forum", "responses_api_response_changelist", "is_operator"),
+                        ("API keys", "key", "tenants_apikey_changelist", "is_operator"),
+                        ("Limits", "speed", "tenants_limit_changelist", "may_look"),
+                        ("Members", "group", "tenants_membership_changelist", "may_look"),
+                        ("Invitations", "mail", "tenants_invitation_changelist", "may_look"),
+                        ("Tenants", "domain", "tenants_tenant_changelist", "is_operator"),
+                        ("Backends", "dns", "responses_api_backend_changelist", "is_operator"),
+                        ("Operators", "person", "auth_user_changelist", "is_operator"),
                     )
                 ],
             },

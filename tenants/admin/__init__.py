@@ -1,5 +1,5 @@
-"""The admin pages of tenancy: tenants, their keys, their people, and everybody's accounts."""
+"""The admin pages of tenancy: tenants, their keys, limits and people, and everybody's accounts."""
 
-from tenants.admin import invitations, keys, members, operators, tenants
+from tenants.admin import invitations, keys, limits, members, operators, tenants
 
-__all__ = ["invitations", "keys", "members", "operators", "tenants"]
+__all__ = ["invitations", "keys", "limits", "members", "operators", "tenants"]

@@ -7,21 +7,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
+from tenants.metrics import METRICS, MOST
 from tenants.models.key import ApiKey
 from tenants.models.tenant import Tenant
 from tenants.scoping import ScopedManager
 
-METRICS: Final = (
-    ("requests_per_minute", "requests per minute"),
-    ("tokens_per_minute", "tokens per minute"),
-    ("concurrent_responses", "responses at the same time"),
-    ("tokens_per_day", "tokens per day (UTC)"),
-    ("tokens_per_month", "tokens per month (UTC)"),
-    ("cost_per_day", "cost per day (UTC)"),
-    ("cost_per_month", "cost per month (UTC)"),
-)
-MOST: Final = 2**53 - 1
-"""The largest amount: beyond it not every part counts exactly."""
 _ONCE: Final = "There is such a limit already; change that one."
 SETTERS: Final = (("operator", "the operator"), ("tenant", "the tenant"))
 

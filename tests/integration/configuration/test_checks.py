@@ -15,6 +15,7 @@ from psycopg import sql
 from pytest_django import Settings
 
 from config import variables
+from config.starting_limits import read_starting_limits
 from responses_api.models import Backend, Route
 
 
@@ -179,6 +180,16 @@ def test_an_entry_that_is_no_seal_key_is_told_with_how_to_make_one(monkeypatch: 
     messages = found()
     assert set(messages) == {"antiphon.E008"}
     assert "openssl rand -base64 32" in str(messages["antiphon.E008"].hint)
+
+
+def test_an_entry_that_is_no_limit_is_told_with_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    mistakes: list[str] = []
+    monkeypatch.setattr("config.starting_limits.starting_limit_mistakes", mistakes)
+    monkeypatch.setattr("config.checks.starting_limit_mistakes", mistakes)
+    assert read_starting_limits("tokens_per_day=5,token_per_day=5") == (("tokens_per_day", 5),)
+    messages = found()
+    assert set(messages) == {"antiphon.E012"}
+    assert "'token_per_day' is no metric" in messages["antiphon.E012"].msg
 
 
 def test_sealing_with_the_key_of_the_sessions_is_told_before_a_deployment(settings: Settings) -> None:
