@@ -302,6 +302,14 @@ UNFOLD = {
                         ("Backends", "dns", "responses_api_backend_changelist", "is_operator"),
                         ("Operators", "person", "auth_user_changelist", "is_operator"),
                     )
+                ]
+                + [
+                    {
+                        "title": "Tool policies",
+                        "icon": "policy",
+                        "link": reverse_lazy("admin:tenants_toolpolicy_changelist"),
+                        "permission": "tenants.admin.base.may_look",
+                    },
                 ],
             },
         ],
