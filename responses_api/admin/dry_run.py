@@ -1,6 +1,7 @@
 """The dry run: paste a request and see what the tool policies would let it call, and why. Nothing is stored or sent."""
 
 import uuid
+from contextlib import suppress
 from typing import Any, Final
 
 from django import forms
@@ -156,10 +157,9 @@ def _tenant(request: HttpRequest) -> Tenant | None:
     named = request.GET.get("tenant")
     if not named:
         return None
-    try:
+    found: Tenant | None = None
+    with suppress(ValueError):
         found = Tenant.objects.filter(id=uuid.UUID(named)).first()
-    except ValueError:
-        found = None
     if found is None:
         raise Http404
     return found

@@ -55,6 +55,15 @@ CASES: Final[dict[str, Case]] = {
     "admin/search/": lambda estate: [f"/admin/search/?s={estate.mark}", "/admin/search/?s=key"],
     "admin/auth/user/<id>/password/": lambda estate: [f"/admin/auth/user/{estate.owner.pk}/password/"],
     "admin/toggle-sidebar/": _fixed("/admin/toggle-sidebar/"),
+    "admin/policies/try/": _of("/admin/policies/try/?tenant={tenant}&key={key}"),
+    **{
+        f"admin/tenants/toolpolicy/of/{ids}{page}": _of(f"/admin/tenants/toolpolicy/of/{values}{page}")
+        for ids, values in (
+            ("<uuid:tenant_id>/", "{tenant}/"),
+            ("<uuid:tenant_id>/<uuid:key_id>/", "{tenant}/{key}/"),
+        )
+        for page in ("", "edit/", "restore/")
+    },
 }
 """Routes by their pattern. Those of the admin's models are made below, of the models themselves."""
 
