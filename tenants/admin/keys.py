@@ -1,64 +1,57 @@
-"""Keys: issued (shown once) and revoked, never edited. The digest appears nowhere."""
+"""Keys: issued (shown once), renamed, given other rules, rotated and revoked. The digest appears nowhere."""
 
 from typing import Any, Final
 
 from django.contrib import admin, messages
 from django.contrib.admin import helpers
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 
-from tenants.admin.base import OperatorAdmin, show_time
-from tenants.keys import new_key, revoke_key
-from tenants.models import ApiKey
+from tenants import audit
+from tenants.admin.base import ScopedAdmin, is_operator, may_change, membership_of
+from tenants.admin.key_forms import KeyForm, RotateForm
+from tenants.admin.key_pages import KeyColumns, StateFilter
+from tenants.keys import announce_change, new_key, revoke_key, rules_of
+from tenants.models import ApiKey, Tenant
+from tenants.rotation import NotRotated, rotate_key
 
 _ISSUED: Final = "_antiphon_issued_key"
 """The attribute of the request that carries a new key's text to the page that answers it, and nowhere else."""
-
-
-class StateFilter(admin.SimpleListFilter):
-    """Working or revoked."""
-
-    title = "state"
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The two states."""
-        return [("working", "working"), ("revoked", "revoked")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The keys in the chosen state."""
-        if self.value() in ("working", "revoked"):
-            return queryset.filter(revoked_at__isnull=self.value() == "working")
-        return queryset
+_RULES: Final = ("scopes", "expires_at", "allowed_models", "allowed_addresses", "dialect", "unserved_tools")
+_FACTS: Final = ("shown_key", "state", "last_used", "created", "replacement", "holds")
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(OperatorAdmin):
-    """The list, the form that issues a key, the page of one key, and the revoke."""
+class ApiKeyAdmin(KeyColumns, ScopedAdmin):
+    """The list, the form that issues a key, the page of one key, the rotation, and the revoke."""
 
-    list_display = ("name", "tenant", "shown_key", "dialect", "created", "state")
+    form = KeyForm
+    list_display = ("name", "tenant", "shown_key", "state", "last_used", "created_on")
     list_filter = (StateFilter, "dialect")
     list_select_related = ("tenant",)
     search_fields = ("name", "tenant__name", "prefix", "last_four")
     search_help_text = "Name, tenant or last four characters"
     actions = ("revoke_selected",)
     autocomplete_fields = ("tenant",)
-    change_form_outer_after_template = "admin/tenants/apikey/revoke_button.html"
+    change_form_outer_after_template = "admin/tenants/apikey/buttons.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The keys of apps: those that the playground takes for itself end by themselves."""
+        return super().get_queryset(request).filter(purpose="app")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """What a key is issued with, or what is known of one."""
-        if obj is None:
-            return ("name", "tenant", "dialect", "unserved_tools")
-        return ("name", "tenant", "shown_key", "dialect", "unserved_tools", "created", "state")
+        whose = ("tenant",) if is_operator(request) else ()
+        return ("name", *whose, *_RULES) if obj is None else ("name", *whose, *_FACTS, *_RULES)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """A key that exists is only looked at."""
-        return self.get_fields(request, obj) if obj else ()
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never: a key is revoked and another one issued."""
-        return False
+        """A key stays its tenant's; one that was revoked is only looked at."""
+        if obj is None:
+            return ()
+        return self.get_fields(request, obj) if obj.revoked_at else ("tenant", *_FACTS)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Never: a revoked key stays, so that its responses can be traced."""
@@ -66,7 +59,13 @@ class ApiKeyAdmin(OperatorAdmin):
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         """Whether keys may be revoked."""
-        return self.has_view_permission(request)
+        return may_change(request)
+
+    def get_urls(self) -> list[URLPattern]:
+        """The page that rotates a key, beside those of Django."""
+        rotate = self.admin_site.admin_view(self.rotate_view)
+        own = path("<path:object_id>/rotate/", rotate, name="tenants_apikey_rotate")
+        return [own, *super().get_urls()]
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """The form: one button, since the answer must be read before anything else is done."""
@@ -75,29 +74,63 @@ class ApiKeyAdmin(OperatorAdmin):
             request, form_url, {**(extra_context or {}), **buttons, "title": "Issue a key"}
         )
 
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """The page of a key, with its buttons for those who may press them."""
+        context = {**(extra_context or {}), "may_change_keys": may_change(request)}
+        return super().change_view(request, object_id, form_url, context)
+
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
-        """Issue the key; `obj` becomes the row that was made."""
-        made, text = new_key(
-            obj.tenant, name=obj.name, dialect=obj.dialect, unserved_tools=obj.unserved_tools
-        )
-        obj.pk = made.pk
-        obj.refresh_from_db()
-        setattr(request, _ISSUED, text)
+        """Issue the key, of which `obj` becomes the row that was made; or give it other rules, everywhere at once."""
+        rules = {name: form.cleaned_data[name] for name in _RULES}
+        if not change:
+            tenant = obj.tenant if is_operator(request) else _own_tenant(request)
+            made, text = new_key(tenant, name=obj.name, **rules, user=request.user)
+            obj.pk = made.pk
+            obj.refresh_from_db()
+            setattr(request, _ISSUED, text)
+            return
+        before = rules_of(ApiKey.objects.get(pk=obj.pk))
+        for name, value in rules.items():
+            setattr(obj, name, value)
+        obj.save(update_fields=["name", *_RULES])
+        after = rules_of(obj)
+        changed = {name: [before[name], after[name]] for name in after if before[name] != after[name]}
+        audit.record("key.changed", str(obj), tenant_id=obj.tenant_id, user=request.user, changed=changed)
+        announce_change()
 
     def response_add(
         self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
     ) -> HttpResponse:
         """The page with the key, in answer to the form itself: no message, cookie or session ever holds it."""
+        return self._issued(request, obj, getattr(request, _ISSUED), "Key issued")
+
+    def rotate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for the grace of the old key, then show the one that replaces it, once."""
+        key = self.get_object(request, object_id)
+        if not may_change(request):
+            raise PermissionDenied
+        if key is None:
+            raise Http404
+        form = RotateForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            try:
+                made, text = rotate_key(key, grace=form.grace, user=request.user)
+            except NotRotated as error:
+                self.message_user(request, str(error), messages.ERROR)
+                return HttpResponseRedirect(reverse("admin:tenants_apikey_change", args=[key.pk]))
+            self.log_change(request, key, f"Replaced by {made}.")
+            self.log_addition(request, made, f"In place of {key}.")
+            return self._issued(request, made, text, "Key rotated")
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "Key issued",
-            "key": obj,
-            "key_text": getattr(request, _ISSUED),
+            "title": "Rotate this key",
+            "key": key,
+            "form": form,
         }
-        return TemplateResponse(
-            request, "admin/tenants/apikey/issued.html", context, headers={"Cache-Control": "no-store"}
-        )
+        return TemplateResponse(request, "admin/tenants/apikey/rotate.html", context)
 
     @admin.action(description="Revoke the selected keys", permissions=("revoke",))
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
@@ -109,10 +142,22 @@ class ApiKeyAdmin(OperatorAdmin):
         if not request.POST.get("confirmed"):
             return self._confirmation(request, keys)
         for key in keys:
-            revoke_key(key)
+            revoke_key(key, user=request.user)
             self.log_change(request, key, "Revoked.")
         self.message_user(request, f"Revoked: {', '.join(str(key) for key in keys)}.", messages.SUCCESS)
         return None
+
+    def _issued(self, request: HttpRequest, key: ApiKey, text: str, title: str) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": title,
+            "key": key,
+            "key_text": text,
+        }
+        return TemplateResponse(
+            request, "admin/tenants/apikey/issued.html", context, headers={"Cache-Control": "no-store"}
+        )
 
     def _confirmation(self, request: HttpRequest, keys: list[Any]) -> HttpResponse:
         context = {
@@ -124,17 +169,9 @@ class ApiKeyAdmin(OperatorAdmin):
         }
         return TemplateResponse(request, "admin/tenants/apikey/revoke.html", context)
 
-    @admin.display(description="key", ordering="last_four")
-    def shown_key(self, key: ApiKey) -> str:
-        """What a person recognises the key by."""
-        return f"{key.prefix}…{key.last_four}"
 
-    @admin.display(description="created", ordering="created_at")
-    def created(self, key: ApiKey) -> str | None:
-        """When the key was issued."""
-        return show_time(key.created_at)
-
-    @admin.display(description="state", ordering="revoked_at")
-    def state(self, key: ApiKey) -> str:
-        """Whether the key works, or when it was revoked."""
-        return f"revoked {show_time(key.revoked_at)}" if key.revoked_at else "working"
+def _own_tenant(request: HttpRequest) -> Tenant:
+    membership = membership_of(request)
+    if membership is None:
+        raise PermissionDenied
+    return membership.tenant

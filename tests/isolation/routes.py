@@ -54,6 +54,7 @@ CASES: Final[dict[str, Case]] = {
     "admin/jsi18n/": _fixed("/admin/jsi18n/"),
     "admin/search/": lambda estate: [f"/admin/search/?s={estate.mark}", "/admin/search/?s=key"],
     "admin/auth/user/<id>/password/": lambda estate: [f"/admin/auth/user/{estate.owner.pk}/password/"],
+    "admin/tenants/apikey/<path:object_id>/rotate/": _of("/admin/tenants/apikey/{key}/rotate/"),
     "admin/toggle-sidebar/": _fixed("/admin/toggle-sidebar/"),
     "admin/policies/try/": _of("/admin/policies/try/?tenant={tenant}&key={key}"),
     **{

@@ -12,7 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tenants.keys import find_principal, forget, issue_key
-from tenants.models import ApiKey, Tenant
+from tenants.models import ApiKey, AuditEvent, Tenant
+from tenants.models.key import all_scopes
 from tenants.scoping import operator_scope
 from tenants.signals import access_changed
 
@@ -22,7 +23,13 @@ KEYS = "/admin/tenants/apikey/"
 
 
 def issue(operator: Client, tenant: Tenant, dialect: str = "auto") -> str:
-    form = {"name": "laptop", "tenant": str(tenant.id), "dialect": dialect, "unserved_tools": "leave_out"}
+    form = {
+        "name": "laptop",
+        "tenant": str(tenant.id),
+        "scopes": all_scopes(),
+        "dialect": dialect,
+        "unserved_tools": "leave_out",
+    }
     answered = operator.post(f"{KEYS}add/", form)
     assert answered.status_code == 200
     assert "no-store" in answered.headers["Cache-Control"]
@@ -89,12 +96,95 @@ def test_a_revoke_is_announced_to_every_process(
     assert len(heard) == 1
 
 
-def test_a_key_is_neither_edited_nor_deleted_here(operator: Client, friend: Tenant) -> None:
-    issue_key(friend, name="laptop")
+def test_a_key_gets_another_name_and_other_rules_but_never_another_text(
+    operator: Client, friend: Tenant, stranger: Tenant
+) -> None:
+    text = issue_key(friend, name="laptop")
     key = only_key()
-    assert operator.post(f"{KEYS}{key.id}/change/", {"name": "other", "digest": "00"}).status_code == 403
-    assert operator.post(f"{KEYS}{key.id}/delete/", {"post": "yes"}).status_code == 403
+    form = {
+        "name": "other",
+        "tenant": str(stranger.id),
+        "digest": "00",
+        "last_four": "xxxx",
+        "purpose": "playground",
+        "scopes": ["models:read"],
+        "allowed_models": "a*\nb",
+        "allowed_addresses": "192.0.2.0/24, 2001:db8::7",
+        "dialect": "auto",
+        "unserved_tools": "auto",
+    }
+    assert operator.post(f"{KEYS}{key.id}/change/", form).status_code == 302
+    changed = only_key()
+    assert (changed.name, changed.tenant_id, changed.purpose) == ("other", friend.id, "app")
+    assert (bytes(changed.digest), changed.last_four) == (bytes(key.digest), key.last_four)
+    principal = find_principal(text)
+    assert principal is not None
+    assert principal.scopes == {"models:read"}
+    assert principal.allowed_models == ("a*", "b")
+    assert principal.allowed_addresses == ("192.0.2.0/24", "2001:db8::7")
+    with operator_scope():
+        event = AuditEvent.objects.get(action="key.changed")
+    assert event.actor == "operator"
+    assert event.details["changed"]["allowed_models"] == [[], ["a*", "b"]]
+    assert "dialect" not in event.details["changed"]
+
+
+def test_a_key_is_not_deleted_here(operator: Client, friend: Tenant) -> None:
+    issue_key(friend, name="laptop")
+    assert operator.post(f"{KEYS}{only_key().id}/delete/", {"post": "yes"}).status_code == 403
     assert only_key().name == "laptop"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("allowed_addresses", "192.0.2.7/24", "the network is 192.0.2.0/24"),
+        ("allowed_addresses", "here", "neither an address"),
+        ("allowed_models", "x" * 201, "at most 200 characters"),
+        ("scopes", "admin", "admin is not one of the available choices"),
+        ("expires_at_0", "2020-01-01", "must be in the future"),
+    ],
+)
+def test_a_rule_that_no_key_can_have_is_named(
+    field: str, value: str, words: str, operator: Client, friend: Tenant
+) -> None:
+    form = {
+        "name": "laptop",
+        "tenant": str(friend.id),
+        "scopes": all_scopes(),
+        "expires_at_1": "00:00:00" if field == "expires_at_0" else "",
+        "dialect": "auto",
+        "unserved_tools": "auto",
+        field: value,
+    }
+    assert words in operator.post(f"{KEYS}add/", form).content.decode()
+    with operator_scope():
+        assert not ApiKey.objects.exists()
+
+
+def test_a_key_is_rotated_with_grace_and_shown_once(operator: Client, friend: Tenant) -> None:
+    old = issue_key(friend, name="laptop")
+    key = only_key()
+    page = f"{KEYS}{key.id}/rotate/"
+    assert "a week" in operator.get(page).content.decode()
+    answered = operator.post(page, {"hours": "24"})
+    assert "no-store" in answered.headers["Cache-Control"]
+    (text,) = re.findall(r">(ak_[\w-]{43})<", answered.content.decode())
+    assert find_principal(text) is not None
+    assert find_principal(old) is not None
+    told = operator.get(f"{KEYS}{key.id}/change/").content.decode()
+    assert "Replaced by" in told
+    assert "working until 20" in told
+    assert text not in told
+    assert operator.post(page, {"hours": "24"}).status_code == 302
+    assert "was replaced before" in operator.get(KEYS).content.decode()
+    assert "not one of the available choices" in operator.post(page, {"hours": "9999"}).content.decode()
+
+
+def test_keys_of_the_playground_are_not_among_the_others(operator: Client, friend: Tenant) -> None:
+    issue_key(friend, name="of the playground", purpose="playground")
+    assert "of the playground" not in operator.get(KEYS).content.decode()
+    assert operator.get(f"{KEYS}{only_key().id}/change/").status_code == 302
 
 
 def test_the_list_costs_the_same_queries_for_many_keys(
