@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final
+
+import orjson
 
 from responses_api.protocol.patterns import ANY
 from responses_api.protocol.plain import Json
@@ -33,9 +36,15 @@ class PolicyError(ValueError):
 def policies_of(plain: Iterable[Json] | None) -> tuple[Policy, ...]:
     """The policies that travel with a job (`tenants.policies.plain_policy`). Raises `PolicyError`."""
     return tuple(
-        read_policy({name: version[name] for name in _FIELDS}, of=version["of"], version=version["version"])
+        _known(orjson.dumps({name: version[name] for name in _FIELDS}), version["of"], version["version"])
         for version in plain or ()
     )
+
+
+@lru_cache(maxsize=1024)
+def _known(plain: bytes, of: str, version: int) -> Policy:
+    """Read once what every request of a key brings with it: a version never changes."""
+    return read_policy(orjson.loads(plain), of=of, version=version)
 
 
 def read_policy(plain: Any, *, of: Any = "tenant", version: int = 0) -> Policy:
