@@ -1,4 +1,4 @@
-"""`manage.py show_policy TENANT [--key K] [--version N] [--json]`: the tool policy of a tenant or of one of its keys."""
+"""`manage.py show_policy TENANT [--key K] [--at N] [--json]`: the tool policy of a tenant or of one of its keys."""
 
 import json
 from argparse import ArgumentParser
