@@ -277,6 +277,7 @@ UNFOLD = {
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "SITE_URL": None,
+    "DASHBOARD_CALLBACK": "responses_api.admin.dashboard.dashboard",
     "SIDEBAR": {
         "show_search": False,
         "show_all_applications": False,
@@ -294,8 +295,9 @@ UNFOLD = {
                     for title, icon, view, who in (
                         ("Dashboard", "monitoring", "index", "may_look"),
                         ("Responses", "forum", "responses_api_response_changelist", "is_operator"),
-                        ("API keys", "key", "tenants_apikey_changelist", "is_operator"),
+                        ("API keys", "key", "tenants_apikey_changelist", "may_look"),
                         ("Limits", "speed", "tenants_limit_changelist", "may_look"),
+                        ("Tool policies", "policy", "tenants_toolpolicy_changelist", "may_look"),
                         ("Members", "group", "tenants_membership_changelist", "may_look"),
                         ("Invitations", "mail", "tenants_invitation_changelist", "may_look"),
                         ("Tenants", "domain", "tenants_tenant_changelist", "is_operator"),

@@ -141,6 +141,31 @@ def is_anybody_there() -> bool:
     return bool(workers) and _sign(background_only=False) in client.mget(workers)
 
 
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker that lives, and how many responses it runs."""
+
+    name: str
+    background_only: bool
+    running: int
+
+
+def workers() -> list[Worker]:
+    """The workers that live now, by their names."""
+    client: Any = blocking_client()
+    known = sorted(raw.decode() for raw in client.smembers(names.WORKERS))
+    pipeline = client.pipeline(transaction=False)
+    for worker in known:
+        pipeline.get(names.beat(worker)).scard(names.running(worker))
+    replies = iter(pipeline.execute())
+    found = [(worker, next(replies), next(replies)) for worker in known]
+    return [
+        Worker(worker, sign == _sign(background_only=True), running)
+        for worker, sign, running in found
+        if sign is not None
+    ]
+
+
 def _sign(background_only: bool) -> bytes:
     """What a worker's beat tells of it."""
     return b"background" if background_only else b"1"

@@ -6,6 +6,7 @@ or a worker holds it. Everything here expires with the jobs.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -83,6 +84,27 @@ for _, tenant in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
 end
 return overdue
 """
+
+_WAITING: Final = """
+local time = redis.call('TIME')
+local now, jobs, oldest = time[1] * 1000000 + time[2], 0, false
+local tenants = redis.call('ZRANGE', KEYS[1], 0, -1)
+for _, tenant in ipairs(tenants) do
+  jobs = jobs + redis.call('ZCARD', ARGV[1] .. tenant)
+  local first = redis.call('ZRANGE', ARGV[1] .. tenant, 0, 0, 'WITHSCORES')[2]
+  if first and (not oldest or tonumber(first) < oldest) then oldest = tonumber(first) end
+end
+return {jobs, #tenants, oldest and math.floor((now - oldest) / 1000) or false}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits in a queue: jobs of so many tenants, the oldest for so long; None where none does."""
+
+    jobs: int
+    tenants: int
+    oldest_seconds: float | None
 
 
 Offered = tuple[str, str, bytes]
@@ -173,3 +195,10 @@ def overdue(queue_name: str, seconds: float) -> int:
     client: Any = blocking_client()
     found: int = client.eval(_OVERDUE, 1, names.turns(queue_name), seconds, names.waiting(queue_name, ""))
     return found
+
+
+def waiting(queue_name: str) -> Waiting:
+    """What waits in this queue now."""
+    client: Any = blocking_client()
+    jobs, tenants, oldest = client.eval(_WAITING, 1, names.turns(queue_name), names.waiting(queue_name, ""))
+    return Waiting(jobs, tenants, None if oldest is None else max(0.0, oldest / 1000))

@@ -2,7 +2,7 @@
 
 from django.urls import re_path
 
-from responses_api.http import health, views
+from responses_api.http import health, usage, views
 from responses_api.http.reference import views as reference
 
 urlpatterns = [
@@ -13,6 +13,8 @@ urlpatterns = [
     re_path(r"^v1/responses/(?P<response_id>[^/]+)/input_items/?$", views.InputItems.as_view()),
     re_path(r"^v1/models/?$", views.Models.as_view()),
     re_path(r"^v1/models/(?P<name>.+?)/?$", views.OneModel.as_view()),
+    re_path(r"^v1/usage/?$", usage.Usage.as_view()),
+    re_path(r"^v1/limits/?$", usage.Limits.as_view()),
     re_path(r"^healthz/?$", health.Healthz.as_view()),
     re_path(r"^readyz/?$", health.Readyz.as_view()),
     re_path(r"^openapi\.json/?$", reference.OpenApi.as_view()),

@@ -68,7 +68,7 @@ class Responses(ApiView):
         page = _page(request)
         if page.after is not None and not _RESPONSE_ID.fullmatch(page.after):
             raise _no_anchor()
-        return Response(stored.list_responses(_caller(request).tenant_id, page))
+        return Response(stored.list_responses(caller_of(request).tenant_id, page))
 
 
 class OneResponse(ApiView):
@@ -79,11 +79,11 @@ class OneResponse(ApiView):
     def get(self, request: Request, response_id: str) -> Response:
         """The response as it is now."""
         _check_stream(request)
-        return Response(stored.retrieve(_caller(request).tenant_id, response_id, _include(request)))
+        return Response(stored.retrieve(caller_of(request).tenant_id, response_id, _include(request)))
 
     def delete(self, request: Request, response_id: str) -> Response:
         """Delete the response."""
-        return Response(stored.delete(_caller(request).tenant_id, response_id))
+        return Response(stored.delete(caller_of(request).tenant_id, response_id))
 
 
 class InputItems(ApiView):
@@ -94,7 +94,7 @@ class InputItems(ApiView):
     def get(self, request: Request, response_id: str) -> Response:
         """List the response's own new input items."""
         _include(request)  # an input item is always shown as it was sent
-        return Response(stored.input_items(_caller(request).tenant_id, response_id, _page(request)))
+        return Response(stored.input_items(caller_of(request).tenant_id, response_id, _page(request)))
 
 
 class WorkersCalls(ApiView):
@@ -113,7 +113,7 @@ class Cancel(ApiView):
 
     def post(self, request: Request, response_id: str) -> Response:
         """Cancel a background response; the answer is the response as it ended."""
-        return Response(cancel(_caller(request).tenant_id, response_id))
+        return Response(cancel(caller_of(request).tenant_id, response_id))
 
 
 class Models(ApiView):
@@ -123,7 +123,7 @@ class Models(ApiView):
 
     def get(self, request: Request) -> Response:
         """List the models that this key may use."""
-        data = [_model(model) for model in routing.models_for(_caller(request).allowed_models)]
+        data = [_model(model) for model in routing.models_for(caller_of(request).allowed_models)]
         return Response({"object": "list", "data": data})
 
 
@@ -134,10 +134,11 @@ class OneModel(ApiView):
 
     def get(self, request: Request, name: str) -> Response:
         """One model that this key may use."""
-        return Response(_model(routing.model_named(name, _caller(request).allowed_models)))
+        return Response(_model(routing.model_named(name, caller_of(request).allowed_models)))
 
 
-def _caller(request: Request) -> Principal:
+def caller_of(request: Request) -> Principal:
+    """Who makes a request that was let in."""
     principal: Any = request.user
     assert isinstance(principal, Principal)
     return principal

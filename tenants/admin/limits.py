@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 
 from tenants.admin.base import ScopedAdmin, is_operator, membership_of, show_time
-from tenants.limiting import lift_limit, tell
+from tenants.limiting import describe, lift_limit, tell
 from tenants.metrics import amount_text, is_money, money_text, read_amount
 from tenants.models import ApiKey, Limit, UsageTotal
 from tenants.standing import DAY, Standing, standings
@@ -251,6 +251,11 @@ def use_bar(metric: str, amount: int, standing: Standing) -> str:
         colour,
         share,
     )
+
+
+def limit_words(limit: Limit) -> str:
+    """A limit in a line."""
+    return f"{describe(limit)}, set by {limit.get_set_by_display()}"
 
 
 def _is_ones_own(request: HttpRequest, limit: Any) -> bool:

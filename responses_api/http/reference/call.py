@@ -11,7 +11,7 @@ JSON = "application/json"
 SSE = "text/event-stream"
 
 Method = Literal["get", "post", "delete"]
-Tag = Literal["Responses", "Models", "Operations", "Reference"]
+Tag = Literal["Responses", "Models", "Usage", "Operations", "Reference"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

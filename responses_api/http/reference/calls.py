@@ -7,7 +7,7 @@ from responses_api.http.reference import websocket
 from responses_api.http.reference.call import JSON, SSE, Answer, Call, Parameter
 from responses_api.http.reference.examples import ASKED, MODEL, RESPONSE_ID
 from responses_api.http.reference.schemas import COMPACT_BODY, COUNT_BODY
-from responses_api.protocol.published import answers
+from responses_api.protocol.published import answers, usage
 from responses_api.protocol.published.events import EventStream
 from responses_api.protocol.published.response import Response
 from responses_api.protocol.request_body import CreateResponseBody, Include
@@ -57,6 +57,55 @@ _STREAM: Final = (
         place="query",
         description="With `stream=true`: whether deltas are padded; left out, they are as they were sent first.",
         schema={"type": "boolean"},
+    ),
+)
+
+_USAGE: Final = (
+    Parameter(
+        name="start",
+        place="query",
+        description="A date such as 2026-11-30 (its beginning, UTC) or unix seconds, rounded down to the day or hour. "
+        "Left out: 30 days before the end.",
+        schema={"type": "string"},
+        example="2026-11-01",
+    ),
+    Parameter(
+        name="end",
+        place="query",
+        description="As `start`, rounded up; the first moment that does not belong to the period. Left out: now.",
+        schema={"type": "string"},
+    ),
+    Parameter(
+        name="group_by",
+        place="query",
+        description="`day` or `hour`, `model`, `key`, separated by commas. Left out: `day`. By `model` or `key` alone "
+        "the whole period is one bucket for each.",
+        schema={"type": "string", "default": "day"},
+        example="day,model",
+    ),
+    Parameter(
+        name="model",
+        place="query",
+        description="This model only.",
+        schema={"type": "string"},
+    ),
+    Parameter(
+        name="key",
+        place="query",
+        description="The key with this id only.",
+        schema={"type": "string", "format": "uuid"},
+    ),
+    Parameter(
+        name="limit",
+        place="query",
+        description="How many buckets at most.",
+        schema={"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
+    ),
+    Parameter(
+        name="page",
+        place="query",
+        description="The `next_page` of the page before, with everything else as it was.",
+        schema={"type": "string"},
     ),
 )
 
@@ -293,6 +342,33 @@ CALLS: Final[tuple[Call, ...]] = (
         ),
         answers=(Answer(description="The model.", content={JSON: answers.Model}),),
         refusals=(r.BAD_PARAMETER, r.NO_MODEL, *_ANY),
+    ),
+    Call(
+        method="get",
+        path="/v1/usage",
+        scope="usage:read",
+        name="readUsage",
+        tag="Usage",
+        summary="Read what was used",
+        description=(
+            "The requests of the key's tenant, with their tokens and their cost, added up by day or hour, by model and "
+            "by key. It is exact up to the last request that has ended. By the day a period has 400 days at most, by "
+            "the hour 31."
+        ),
+        parameters=_USAGE,
+        answers=(Answer(description="A page of buckets.", content={JSON: usage.UsageReport}),),
+        refusals=(r.BAD_PARAMETER, *_ANY),
+    ),
+    Call(
+        method="get",
+        path="/v1/limits",
+        scope="usage:read",
+        name="listLimits",
+        tag="Usage",
+        summary="List the limits that hold",
+        description="Every limit that a request with this key may run into, and what is used of it now.",
+        answers=(Answer(description="All of them.", content={JSON: usage.LimitList}),),
+        refusals=(r.BAD_PARAMETER, *_ANY),
     ),
     Call(
         method="get",

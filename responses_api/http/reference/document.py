@@ -32,6 +32,7 @@ OpenAI's Responses API speaks it: give it this server's address with `/v1`, and 
 _TAGS: Final = {
     "Responses": "Ask models, and read what was stored.",
     "Models": "What can be asked.",
+    "Usage": "What was used, what it cost, and where limits stand.",
     "Operations": "For who runs the service.",
     "Reference": "What you are reading.",
 }

@@ -7,6 +7,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.published import answers
 from responses_api.protocol.published.events import EventStream
 from responses_api.protocol.published.response import Response
+from responses_api.protocol.published.usage import LimitList, UsageReport
 from responses_api.protocol.request import parse_create
 from responses_api.protocol.response import snapshot, stored_item, usage
 from responses_api.protocol.sse import encode
@@ -71,6 +72,52 @@ EXAMPLES: Final[dict[Any, Any]] = {
     answers.TokenCount: {"object": "response.input_tokens", "input_tokens": 12},
     answers.Model: _MODEL,
     answers.ModelList: {"object": "list", "data": [_MODEL]},
+    UsageReport: {
+        "object": "usage",
+        "start": 1764460800,
+        "end": 1764547200,
+        "group_by": ["day", "model"],
+        "currency": "USD",
+        "data": [
+            {
+                "object": "usage.bucket",
+                "start": 1764460800,
+                "end": 1764547200,
+                "model": MODEL,
+                "key": None,
+                "requests": 1250,
+                "errors": 3,
+                "input_tokens": 812_400,
+                "cached_tokens": 240_000,
+                "output_tokens": 96_310,
+                "reasoning_tokens": 0,
+                "cost": "0.6203",
+                "cost_nanos": 620_300_000,
+            }
+        ],
+        "has_more": False,
+        "next_page": None,
+    },
+    LimitList: {
+        "object": "list",
+        "currency": "USD",
+        "data": [
+            {
+                "object": "limit",
+                "id": "3f1f9bcb-6d2f-4f5e-9f0e-0d3b7a8d1c55",
+                "scope": "tenant",
+                "model": None,
+                "metric": "tokens_per_day",
+                "kind": "hard",
+                "set_by": "operator",
+                "amount": 1_000_000,
+                "used": 908_710,
+                "reserved": 4_200,
+                "remaining": 87_090,
+                "resets_at": 1764547200,
+            }
+        ],
+    },
     answers.Health: {"status": "ok"},
     answers.Readiness: {
         "status": "ready",

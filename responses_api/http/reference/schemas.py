@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from responses_api.protocol.plain import Json
-from responses_api.protocol.published import answers, events, response
+from responses_api.protocol.published import answers, events, response, usage
 from responses_api.protocol.request_body import COMPACTED, COUNTED, CreateResponseBody
 
 REF: Final = "#/components/schemas/"
@@ -29,6 +29,8 @@ _ANSWERS: Final[tuple[Any, ...]] = (
     answers.CompactedWindow,
     answers.Model,
     answers.ModelList,
+    usage.UsageReport,
+    usage.LimitList,
     answers.Health,
     answers.Readiness,
     answers.Error,
