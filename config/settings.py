@@ -312,6 +312,12 @@ UNFOLD = {
                         "link": reverse_lazy("admin:tenants_toolpolicy_changelist"),
                         "permission": "tenants.admin.base.may_look",
                     },
+                    {
+                        "title": "Playground",
+                        "icon": "science",
+                        "link": reverse_lazy("playground"),
+                        "permission": "tenants.admin.base.may_change",
+                    },
                 ],
             },
         ],

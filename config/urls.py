@@ -4,12 +4,15 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from responses_api.admin import playground
 from responses_api.admin.dry_run import dry_run
 from tenants.accounts import urls as accounts
 
 urlpatterns = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/policies/try/", admin.site.admin_view(dry_run), name="policy_dry_run"),
+    path("admin/playground/", admin.site.admin_view(playground.page), name="playground"),
+    path("admin/playground/key/", admin.site.admin_view(playground.key), name="playground_key"),
     path("admin/", admin.site.urls),
     path("", include((accounts.sign_up, "sign_up"))),
     path("", include("tenants.accounts.urls")),

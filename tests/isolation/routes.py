@@ -55,6 +55,8 @@ CASES: Final[dict[str, Case]] = {
     "admin/search/": lambda estate: [f"/admin/search/?s={estate.mark}", "/admin/search/?s=key"],
     "admin/auth/user/<id>/password/": lambda estate: [f"/admin/auth/user/{estate.owner.pk}/password/"],
     "admin/tenants/apikey/<path:object_id>/rotate/": _of("/admin/tenants/apikey/{key}/rotate/"),
+    "admin/playground/": _of("/admin/playground/?previous_response_id={response}&tenant={tenant}"),
+    "admin/playground/key/": _fixed("/admin/playground/key/"),
     "admin/toggle-sidebar/": _fixed("/admin/toggle-sidebar/"),
     "admin/policies/try/": _of("/admin/policies/try/?tenant={tenant}&key={key}"),
     **{

@@ -1,0 +1,58 @@
+// The request as code. The key is a placeholder: the playground's own never leaves the page's memory.
+
+const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+// JSON as a Python literal: the words differ, strings and numbers do not.
+function python(value, indent) {
+  const inner = " ".repeat(indent + 4);
+  const outer = " ".repeat(indent);
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) {
+    if (!value.length) return "[]";
+    return `[\n${value.map((entry) => `${inner}${python(entry, indent + 4)},\n`).join("")}${outer}]`;
+  }
+  if (typeof value === "object") {
+    const fields = Object.entries(value).map(([name, entry]) => `${inner}${JSON.stringify(name)}: ${python(entry, indent + 4)},\n`);
+    return fields.length ? `{\n${fields.join("")}${outer}}` : "{}";
+  }
+  return JSON.stringify(value);
+}
+
+export const SNIPPETS = {
+  curl(body, stream) {
+    return `curl ${stream ? "-N " : ""}${location.origin}/v1/responses \\
+  -H "Authorization: Bearer $ANTIPHON_API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d ${quoted(JSON.stringify(stream ? { ...body, stream } : body, null, 2))}
+`;
+  },
+  python(body, stream) {
+    const fields = Object.entries(stream ? { ...body, stream } : body);
+    const given = fields.map(([name, value]) => `    ${name}=${python(value, 4)},\n`).join("");
+    const tell = stream
+      ? `for event in response:
+    print(event.type, getattr(event, "delta", ""))
+`
+      : "print(response.output_text)\n";
+    return `import os
+
+from openai import OpenAI
+
+client = OpenAI(base_url="${location.origin}/v1", api_key=os.environ["ANTIPHON_API_KEY"])
+response = client.responses.create(
+${given})
+${tell}`;
+  },
+  javascript(body, stream) {
+    const given = JSON.stringify(stream ? { ...body, stream } : body, null, 2);
+    const tell = stream
+      ? "for await (const event of response) console.log(event.type, event.delta ?? \"\");\n"
+      : "console.log(response.output_text);\n";
+    return `import OpenAI from "openai";
+
+const client = new OpenAI({ baseURL: "${location.origin}/v1", apiKey: process.env.ANTIPHON_API_KEY });
+const response = await client.responses.create(${given});
+${tell}`;
+  },
+};
