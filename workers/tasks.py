@@ -1,11 +1,14 @@
 """The Celery tasks. Each is a thin shell: it enters the runtime or calls one service."""
 
+import uuid
+
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 from django.conf import settings
 
 from responses_api.dispatch import GENERATE, GENERATE_BACKGROUND
-from responses_api.services import once, retention
+from responses_api.services import once, retention, tenant_end
+from responses_api.services.housekeeping import END_TENANT, PURGE_TENANT, purge_and_tell
 from responses_api.services.reap import reap
 from responses_api.services.rescue import rescue
 from tenants.rollup import roll_up
@@ -38,12 +41,25 @@ def purge_expired() -> None:
     """Delete what has expired."""
     once.purge()
     retention.purge_expired()
+    tenant_end.end_asked_for()
 
 
 @shared_task(name="antiphon.roll_up", ignore_result=True)
 def roll_up_usage() -> None:
     """Add up what has come to the ledger."""
     roll_up()
+
+
+@shared_task(name=PURGE_TENANT, ignore_result=True)
+def purge_tenant(tenant_id: str, before: int) -> None:
+    """Delete what a tenant stored before a moment (unix seconds)."""
+    purge_and_tell(uuid.UUID(tenant_id), before)
+
+
+@shared_task(name=END_TENANT, ignore_result=True)
+def end_tenant(tenant_id: str) -> None:
+    """Delete what a tenant has whose end was asked for; what cannot go yet beat deletes later."""
+    tenant_end.end_tenant(uuid.UUID(tenant_id))
 
 
 @worker_ready.connect

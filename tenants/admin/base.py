@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from tenants import audit
 from tenants.site.scope import membership_of
 
 if TYPE_CHECKING:
@@ -145,3 +146,24 @@ class OperatorAdmin(ModelAdmin):
         if not is_operator(request):
             raise PermissionDenied
         return super().get_queryset(request)
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """As Django does; and into the audit log."""
+        self._record(request, "made", obj, message)
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """As Django does; and into the audit log, with the names of the fields that were changed."""
+        self._record(request, "changed", obj, message)
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        """As Django does; and into the audit log."""
+        for obj in queryset:
+            self._record(request, "deleted", obj, [])
+        return super().log_deletions(request, queryset)
+
+    def _record(self, request: HttpRequest, done: str, obj: Any, message: Any) -> None:
+        action = f"{obj._meta.model_name}.{done}"
+        changes = message if isinstance(message, list) else []
+        audit.record(action, str(obj), tenant_id=None, user=request.user, changes=changes)

@@ -32,6 +32,11 @@ class Tenant(models.Model):
         db_default=False,
         help_text="Every response is made as with `store: false`, whatever its request says: nothing of it is kept.",
     )
+    deletion_asked_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When its end was asked for: everything of it is being deleted.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = TenantManager()

@@ -109,6 +109,10 @@ def _admin_cases() -> dict[str, Case]:
             cases[route] = _fixed(*(f"/admin/{label}/" for label in apps_with_admin))
     for model in admin.site._registry:
         cases.update(_cases_of_model(model))
+    for page in ("purge", "export", "end"):
+        cases[f"admin/tenants/tenant/<uuid:tenant_id>/{page}/"] = _of(
+            f"/admin/tenants/tenant/{{tenant}}/{page}/"
+        )
     return cases
 
 

@@ -1,5 +1,6 @@
 """Every address, asked by everybody: nothing of the friend is told, and nothing of it changes."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -12,8 +13,18 @@ from tests.isolation.world import Estate
 
 def told(answer: Any) -> str:
     """Everything that an answer says, with its headers."""
-    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    body = _streamed(answer) if answer.streaming else answer.content
     return body.decode("utf-8", "replace") + " ".join(f"{name}: {value}" for name, value in answer.items())
+
+
+def _streamed(answer: Any) -> bytes:
+    if not answer.is_async:
+        return b"".join(answer.streaming_content)
+
+    async def whole() -> bytes:
+        return b"".join([piece async for piece in answer.streaming_content])
+
+    return asyncio.run(whole())
 
 
 def leaked(estate: Estate, text: str, asked: str) -> list[str]:

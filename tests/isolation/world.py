@@ -99,17 +99,9 @@ def _fill(estate: Estate, membership: Membership) -> None:
     limit = Limit.objects.create(tenant=tenant, model=mark, metric="tokens_per_month", amount=10**12)
     rules = [{"id": "r1", "effect": "deny", "kind": "function", "tool": f"{mark}*"}]
     policy = ToolPolicy.objects.create(tenant=tenant, version=1, rules=rules)
-    record = UsageRecord.objects.create(
-        response_id=estate.response_id,
-        tenant=tenant,
-        key_id=estate.key.id,
-        model=mark,
-        status="completed",
-        input_tokens=7,
-        output_tokens=5,
-        created_at=int(timezone.now().timestamp()),
-        ended_at=int(timezone.now().timestamp()),
-    )
+    # The ledger got its rows with the responses' ends.
+    UsageRecord.objects.update(model=mark)
+    record = UsageRecord.objects.get(response_id=estate.response_id)
     audit.record("test.made", mark, tenant_id=tenant.id)
     IdempotentRequest.objects.create(
         tenant=tenant, key=f"once-{mark}", digest=bytes(32), response_id=estate.response_id
