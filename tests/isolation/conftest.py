@@ -102,5 +102,5 @@ def world(backend: Backend, server: AsgiServer) -> Iterator[World]:
 
 def browser_of(user: User) -> Browser:
     browser = Browser(raise_request_exception=False)
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user)
     return browser

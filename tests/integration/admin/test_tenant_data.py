@@ -52,7 +52,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[Any, ...]]]:
 
 def browser_of(user: User) -> Browser:
     browser = Browser()
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user)
     return browser
 
 
