@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from responses_api.admin.accounts import Account, account_of
 from responses_api.admin.conversation import Block, block
+from responses_api.admin.decisions import Decision, decisions_of
 from responses_api.admin.shown import cut, pretty
-from responses_api.models import Item, Response
+from responses_api.models import Item
 from responses_api.protocol.plain import Json
+from responses_api.services.family import Family, family_of
 from tenants.admin.base import show_time
-from tenants.models import ApiKey
-
-_MOST_CONTINUATIONS: Final = 20
+from tenants.models import ApiKey, UsageRecord
 
 _RAW_COLUMNS: Final = (
     "id",
@@ -24,6 +25,7 @@ _RAW_COLUMNS: Final = (
     "error",
     "incomplete_details",
     "extensions",
+    "policy_decisions",
     "request",
 )
 
@@ -67,17 +69,18 @@ class Reading:
     metadata: list[Fact]
     usage: list[Fact]
     error: list[Fact]
-    previous: str
-    previous_is_stored: bool
-    continuations: list[Any]
-    more_continuations: bool
+    family: Family
+    work: list[Fact]
+    ledger: Account | None
+    decisions: list[Decision]
+    playground: str
     raw: str
 
 
-def read(row: Any) -> Reading:
-    """Gather the page of `row`, inside the operator's scope."""
+def read(row: Any, *, playground: str = "") -> Reading:
+    """Gather the page of `row`, inside a scope that sees it; `playground` is where it can be continued."""
     items = list(Item.objects.filter(response_id=row.id).order_by("position"))
-    following = _continuations(row)
+    line = UsageRecord.objects.filter(response_id=row.id).first()
     request: Json = row.request
     return Reading(
         row=row,
@@ -92,27 +95,30 @@ def read(row: Any) -> Reading:
         metadata=[_fact(name, value) for name, value in (request.get("metadata") or {}).items()],
         usage=_usage(row.usage),
         error=_facts({**(row.error or {}), **(row.incomplete_details or {})}),
-        previous=row.previous_id or "",
-        previous_is_stored=_is_stored(row),
-        continuations=following[:_MOST_CONTINUATIONS],
-        more_continuations=len(following) > _MOST_CONTINUATIONS,
+        family=family_of(row),
+        work=_work(row, line),
+        ledger=None if line is None else account_of(line),
+        decisions=decisions_of(row.policy_decisions),
+        playground=playground,
         raw=_raw(row, items),
     )
 
 
-def _continuations(row: Any) -> list[Any]:
-    """The responses that continue this one, oldest first.
-
-    The index `response_by_previous` finds them; they are newer, so their ids are greater.
-    """
-    newer = Response.objects.filter(tenant_id=row.tenant_id, id__gt=row.id, previous_id=row.id)
-    return list(newer.order_by("id").only("id", "status", "model")[: _MOST_CONTINUATIONS + 1])
-
-
-def _is_stored(row: Any) -> bool:
-    if not row.previous_id:
-        return False
-    return Response.objects.filter(id=row.previous_id, tenant_id=row.tenant_id).exists()
+def _work(row: Any, line: Any) -> list[Fact]:
+    """Who worked on it, how often, and how long."""
+    facts: list[tuple[str, Any]] = [("backend", row.backend or "none")]
+    if row.request.get("background"):
+        facts.append(("in the background", "followed" if row.is_followed else "nobody followed its stream"))
+        facts.append(("workers that had it before", row.attempt))
+    if line is not None:
+        facts.append(("calls of a backend", line.attempts))
+        if line.first_event_ms is not None:
+            facts.append(("first event after", f"{line.first_event_ms:,} ms"))
+        if line.duration_ms is not None:
+            facts.append(("whole duration", f"{line.duration_ms:,} ms"))
+    elif row.completed_at is not None:
+        facts.append(("seconds until its end", row.completed_at - row.created_at))
+    return [_fact(name, value) for name, value in facts]
 
 
 def _settings(request: Json) -> list[Fact]:

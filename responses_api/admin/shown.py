@@ -32,9 +32,10 @@ def pretty_text(text: str) -> str | None:
     return pretty(value) if isinstance(value, dict | list) else None
 
 
-def cut(text: str) -> str:
-    """The text, up to `TEXT_LIMIT`, with what was left out counted."""
-    return _cut(text, TEXT_LIMIT)
+def cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    """The text, up to `limit` characters, with what was left out counted."""
+    left_out = len(text) - limit
+    return text if left_out <= 0 else f"{text[:limit]}… {left_out:,} more characters"
 
 
 def web_link(url: Any) -> str:
@@ -51,7 +52,7 @@ def picture(url: Any) -> str:
 def _shortened(value: Any, depth: int, key: str = "") -> Any:
     if isinstance(value, str):
         is_data = key in _SEALED or value[:5].lower() == "data:"
-        return _cut(value, _DATA_LIMIT if is_data else TEXT_LIMIT)
+        return cut(value, _DATA_LIMIT if is_data else TEXT_LIMIT)
     if not isinstance(value, dict | list):
         return value
     if depth == 0:
@@ -59,8 +60,3 @@ def _shortened(value: Any, depth: int, key: str = "") -> Any:
     if isinstance(value, dict):
         return {name: _shortened(entry, depth - 1, name) for name, entry in value.items()}
     return [_shortened(entry, depth - 1) for entry in value]
-
-
-def _cut(text: str, limit: int) -> str:
-    left_out = len(text) - limit
-    return text if left_out <= 0 else f"{text[:limit]}… {left_out:,} more characters"

@@ -195,8 +195,8 @@ SELECT n, step, status, status IN ('failed', 'cancelled') AS is_failed, previous
        {_ID.format(n="n")} AS id,
        CASE WHEN previous IS NOT NULL THEN {_ID.format(n="previous")} END AS previous_id,
        {_ID.format(n="root")} AS root_id,
-       CASE WHEN n %% 10 < 3 THEN format(
-           '{{"app":"%%s","ticket":"T-%%s"}}', (ARRAY['web', 'web', 'ios', 'android'])[1 + lane %% 4], root
+       CASE WHEN n / 7 %% 10 < 3 THEN format(
+           '{{"app":"%%s","ticket":"T-%%s"}}', (ARRAY['web', 'web', 'ios', 'android'])[1 + n / 70 %% 4], root
        ) ELSE '{{}}' END AS metadata,
        input, CASE WHEN status IN ('failed', 'cancelled') THEN 0 ELSE input * step / (step + 2) END AS cached,
        CASE WHEN status IN ('failed', 'cancelled') THEN 0 ELSE 30 + n %% 211 END AS output,
