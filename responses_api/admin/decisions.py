@@ -1,13 +1,14 @@
-"""What tool policies decided of a response's calls, in sentences. Pure: stored JSON in, sentences out.
+"""What tool policies decided of a response's calls (`protocol.policy.Verdict`), in sentences. Pure: stored JSON in, sentences out.
 
 What has another shape than is known here is shown as JSON: nothing is hidden.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from responses_api.admin.shown import cut, pretty
-from responses_api.protocol.plain import Json
+
+_LONGEST: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +26,9 @@ def decisions_of(stored: Any) -> list[Decision]:
 
 
 def _decision(entry: Any) -> Decision:
-    if not isinstance(entry, dict):
-        return Decision("A decision of an unknown form.", False, pretty(entry))
-    effect = str(entry.get("effect") or "")
-    return Decision(_sentence(entry, effect), effect == "allow", pretty(entry))
-
-
-def _sentence(entry: Json, effect: str) -> str:
-    what = cut(str(entry.get("tool") or entry.get("name") or entry.get("type") or "A call"))
-    verb = {"allow": "was allowed", "deny": "was refused"}.get(effect, effect or "was decided about")
-    rule, version = entry.get("rule"), entry.get("version")
-    by = f"by the rule {cut(str(rule))}" if rule is not None else "by the default, as no rule matched"
-    policy = entry.get("policy") or entry.get("owner")
-    of = f" of the policy of the {policy}" if policy else ""
-    which = f", version {version}" if version is not None else ""
-    return f"{what} {verb} {by}{of}{which}."
+    if not isinstance(entry, dict) or "effect" not in entry:
+        return Decision("A decision of a form that is not known here.", False, pretty(entry))
+    is_allowed = entry["effect"] == "allow"
+    what = f"{cut(str(entry.get('tool') or 'A call'), _LONGEST)} was {'allowed' if is_allowed else 'refused'}"
+    why = entry.get("why") or f"Rule {entry.get('rule')!r}, version {entry.get('version')}."
+    return Decision(f"{what}. {cut(str(why), _LONGEST)}", is_allowed, pretty(entry))

@@ -219,7 +219,7 @@ def test_a_walk_that_finds_little_ends_and_goes_on_where_it_ended(
     wanted = store(friend, {"model": "rare"}, status="incomplete")
     others = [store(friend, status="incomplete") for _ in range(6)]
     monkeypatch.setattr(browsing, "WINDOW", 4)
-    asked = {"model": "rare", "status": "incomplete"}
+    asked: dict[str, Any] = {"model": "rare", "status": "incomplete"}
     with tenant_scope(friend.id):
         first = browse(Question(**asked), 50)
         assert first == Found([], has_older=True, has_newer=False, ended_at=others[2])
