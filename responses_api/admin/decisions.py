@@ -1,4 +1,4 @@
-"""What tool policies decided of a response's calls (`protocol.policy.Verdict`), in sentences. Pure: stored JSON in, sentences out.
+"""What tool policies decided of the calls of a response (see `protocol.policy`), in sentences. Pure: JSON in, text out.
 
 What has another shape than is known here is shown as JSON: nothing is hidden.
 """
