@@ -67,6 +67,16 @@ CASES: Final[dict[str, Case]] = {
         )
         for page in ("", "edit/", "restore/")
     },
+    "admin/responses_api/response/export/": lambda estate: [
+        f"/admin/responses_api/response/export/?{asked}"
+        for asked in ("", f"q={estate.response_id}", f"tenant={estate.tenant.id}", f"key={estate.key.id}")
+    ],
+    "admin/responses_api/response/<path:object_id>/events/": _of(
+        "/admin/responses_api/response/{response}/events/"
+    ),
+    "admin/responses_api/response/<path:object_id>/json/": _of(
+        "/admin/responses_api/response/{response}/json/"
+    ),
 }
 """Routes by their pattern. Those of the admin's models are made below, of the models themselves."""
 
