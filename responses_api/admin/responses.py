@@ -249,7 +249,7 @@ def _playground(row: Any) -> str:
     if row.status not in CONTINUABLE:
         return ""
     try:
-        return f"{reverse('admin:playground')}?{urlencode({'previous_response_id': row.pk})}"
+        return f"{reverse('playground')}?{urlencode({'previous_response_id': row.pk})}"
     except NoReverseMatch:
         return ""
 
