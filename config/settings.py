@@ -307,12 +307,6 @@ UNFOLD = {
                 ]
                 + [
                     {
-                        "title": "Tool policies",
-                        "icon": "policy",
-                        "link": reverse_lazy("admin:tenants_toolpolicy_changelist"),
-                        "permission": "tenants.admin.base.may_look",
-                    },
-                    {
                         "title": "Playground",
                         "icon": "science",
                         "link": reverse_lazy("playground"),

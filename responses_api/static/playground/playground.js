@@ -86,6 +86,7 @@ function problem(refusal) {
   const facts = [refusal.status ? `status ${refusal.status}` : "", code ?? "", param ? `field ${param}` : ""].filter(Boolean);
   find("problem").textContent = `${message ?? refusal.message}${facts.length ? ` (${facts.join(", ")})` : ""}`;
   find("problem").hidden = false;
+  find("problem").scrollIntoView({ block: "nearest" });
 }
 
 function showEvent(event, count) {
@@ -169,6 +170,7 @@ async function ask() {
   find("count").textContent = "";
   find("facts").replaceChildren();
   const shown = new Shown(asked);
+  find("status").scrollIntoView({ block: "nearest" }); // on a phone it is below the form
   const began = performance.now();
   let firstAt = null;
   let count = 0;
