@@ -294,7 +294,7 @@ UNFOLD = {
                     }
                     for title, icon, view, who in (
                         ("Dashboard", "monitoring", "index", "may_look"),
-                        ("Responses", "forum", "responses_api_response_changelist", "is_operator"),
+                        ("Responses", "forum", "responses_api_response_changelist", "may_look"),
                         ("API keys", "key", "tenants_apikey_changelist", "may_look"),
                         ("Limits", "speed", "tenants_limit_changelist", "may_look"),
                         ("Tool policies", "policy", "tenants_toolpolicy_changelist", "may_look"),
