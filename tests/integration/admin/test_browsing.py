@@ -307,3 +307,7 @@ def test_nobody_asks_in_anothers_name(friend: Tenant, stranger: Tenant) -> None:
         foreign = Question(tenant_id=stranger.id, metadata=("a", "b"))
         assert browse(foreign, 5).ids == []
         assert browse(Question(key_id=uuid.uuid4()), 5).ids == []
+
+
+def test_a_member_finds_the_way_to_the_list(member: Client, friend: Tenant) -> None:
+    assert f'href="{RESPONSES}"' in member.get(RESPONSES).content.decode()
