@@ -289,29 +289,23 @@ UNFOLD = {
                     {
                         "title": title,
                         "icon": icon,
-                        "link": reverse_lazy(f"admin:{view}"),
+                        "link": reverse_lazy(view),
                         "permission": f"tenants.admin.base.{who}",
                     }
                     for title, icon, view, who in (
-                        ("Dashboard", "monitoring", "index", "may_look"),
-                        ("Responses", "forum", "responses_api_response_changelist", "may_look"),
-                        ("API keys", "key", "tenants_apikey_changelist", "may_look"),
-                        ("Limits", "speed", "tenants_limit_changelist", "may_look"),
-                        ("Tool policies", "policy", "tenants_toolpolicy_changelist", "may_look"),
-                        ("Members", "group", "tenants_membership_changelist", "may_look"),
-                        ("Invitations", "mail", "tenants_invitation_changelist", "may_look"),
-                        ("Tenants", "domain", "tenants_tenant_changelist", "is_operator"),
-                        ("Backends", "dns", "responses_api_backend_changelist", "is_operator"),
-                        ("Operators", "person", "auth_user_changelist", "is_operator"),
+                        ("Dashboard", "monitoring", "admin:index", "may_look"),
+                        ("Responses", "forum", "admin:responses_api_response_changelist", "may_look"),
+                        ("Playground", "science", "playground", "may_change"),
+                        ("API keys", "key", "admin:tenants_apikey_changelist", "may_look"),
+                        ("Limits", "speed", "admin:tenants_limit_changelist", "may_look"),
+                        ("Tool policies", "policy", "admin:tenants_toolpolicy_changelist", "may_look"),
+                        ("Members", "group", "admin:tenants_membership_changelist", "may_look"),
+                        ("Invitations", "mail", "admin:tenants_invitation_changelist", "may_look"),
+                        ("Tenant settings", "settings", "admin:tenants_tenant_changelist", "is_member"),
+                        ("Tenants", "domain", "admin:tenants_tenant_changelist", "is_operator"),
+                        ("Backends", "dns", "admin:responses_api_backend_changelist", "is_operator"),
+                        ("Operators", "person", "admin:auth_user_changelist", "is_operator"),
                     )
-                ]
-                + [
-                    {
-                        "title": "Playground",
-                        "icon": "science",
-                        "link": reverse_lazy("playground"),
-                        "permission": "tenants.admin.base.may_change",
-                    },
                 ],
             },
         ],

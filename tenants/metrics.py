@@ -71,6 +71,15 @@ def money_text(nanos: int, *, grouped: bool = False) -> str:
     return f"{sign}{units:,}.{places}" if grouped else f"{sign}{units}.{places}"
 
 
+def short_money(nanos: int, currency: str) -> str:
+    """An amount for a glance: to the cent, or as exact as it takes where it is less than that."""
+    cent = NANOS // 100
+    if 0 < nanos < cent:
+        return f"{money_text(nanos)} {currency}"
+    cents = (nanos + cent // 2) // cent
+    return f"{cents // 100:,}.{cents % 100:02d} {currency}"
+
+
 def read_limits(text: str) -> Iterator[tuple[str, int] | str]:
     """The entries of `metric=amount,metric=amount`: as a pair each, or a sentence that says what is wrong."""
     seen: set[str] = set()

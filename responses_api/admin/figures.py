@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from tenants.metrics import NANOS, money_text
+from tenants.metrics import NANOS, short_money
 from tenants.usage import Usage
 
 _P50: Final = 0.5
@@ -17,21 +17,22 @@ COLUMNS: Final = (
     "requests",
     "errors",
     "input tokens",
-    "of them cached",
     "output tokens",
-    "of them reasoning",
     "cost",
-    "first event, half / 95% within",
-    "whole answer, half / 95% within",
+    "first event",
+    "whole answer",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table: its name, its cells in the order of `COLUMNS`, and its part of the largest in %."""
+    """One row of a table: its name, and by `COLUMNS` its figures, each with what there is to say of it.
+
+    `share` is its part of the largest row, in percent.
+    """
 
     name: str
-    cells: tuple[str, ...]
+    cells: tuple[tuple[str, str], ...]
     share: int = 0
     link: str = ""
 
@@ -58,13 +59,11 @@ class Tile:
 def row(name: str, usage: Usage, currency: str, *, largest: int = 0, link: str = "") -> Row:
     """What a day, a model or a key used, as text."""
     cells = (
-        f"{usage.requests:,}",
-        _errors(usage),
-        f"{usage.input_tokens:,}",
-        f"{usage.cached_tokens:,}",
-        f"{usage.output_tokens:,}",
-        f"{usage.reasoning_tokens:,}",
-        money(usage.cost_nanos, currency),
+        (f"{usage.requests:,}", f"{usage.cancelled:,} cancelled" if usage.cancelled else ""),
+        (f"{usage.failed:,}", _share(usage.failed, usage.requests)),
+        (f"{usage.input_tokens:,}", f"{usage.cached_tokens:,} cached"),
+        (f"{usage.output_tokens:,}", f"{usage.reasoning_tokens:,} reasoning"),
+        (short_money(usage.cost_nanos, currency), ""),
         _pair(usage.first_event_ms),
         _pair(usage.duration_ms),
     )
@@ -81,7 +80,7 @@ def tiles(usage: Usage, currency: str) -> list[Tile]:
             f"{usage.tokens:,}",
             f"{usage.input_tokens:,} in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out",
         ),
-        Tile("Cost", money(usage.cost_nanos, currency)),
+        Tile("Cost", short_money(usage.cost_nanos, currency)),
         Tile(
             "First event",
             duration(usage.first_event_ms(_P50)),
@@ -200,14 +199,6 @@ def day_name(starts_at: int) -> str:
     return datetime.fromtimestamp(starts_at, UTC).strftime("%Y-%m-%d")
 
 
-def money(nanos: int, currency: str) -> str:
-    """An amount for people: to the cent, or as exact as it takes where it is less than that."""
-    if 0 < nanos < NANOS // 100:
-        return f"{money_text(nanos)} {currency}"
-    cents = (nanos + NANOS // 200) // (NANOS // 100)
-    return f"{cents // 100:,}.{cents % 100:02d} {currency}"
-
-
 def duration(milliseconds: int | None) -> str:
     """A time for people."""
     if milliseconds is None:
@@ -217,13 +208,9 @@ def duration(milliseconds: int | None) -> str:
     return f"{milliseconds / 1000:.1f} s" if milliseconds < 100_000 else f"{milliseconds / 60_000:.0f} min"
 
 
-def _pair(of: Callable[[float], int | None]) -> str:
+def _pair(of: Callable[[float], int | None]) -> tuple[str, str]:
     half = of(_P50)
-    return "–" if half is None else f"{duration(half)} / {duration(of(_P95))}"
-
-
-def _errors(usage: Usage) -> str:
-    return f"{usage.failed:,} ({_share(usage.failed, usage.requests)})" if usage.failed else "0"
+    return (duration(half), "" if half is None else f"95%: {duration(of(_P95))}")
 
 
 def _share(part: int, whole: int) -> str:

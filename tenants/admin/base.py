@@ -27,6 +27,7 @@ __all__ = [
     "OperatorAdmin",
     "ScopedAdmin",
     "TabularInline",
+    "is_member",
     "is_operator",
     "may_change",
     "may_look",
@@ -54,6 +55,11 @@ def show_time(moment: datetime | int | None) -> str | None:
 def may_look(request: HttpRequest) -> bool:
     """Whether somebody may look at what a tenant has: the operator, and whoever belongs to the tenant."""
     return is_operator(request) or membership_of(request) is not None
+
+
+def is_member(request: HttpRequest) -> bool:
+    """Whether somebody works in a tenant of theirs, whatever they may do there; no operator does."""
+    return membership_of(request) is not None
 
 
 def may_change(request: HttpRequest) -> bool:

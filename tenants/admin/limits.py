@@ -14,7 +14,7 @@ from django.utils.html import format_html
 
 from tenants.admin.base import ScopedAdmin, is_operator, membership_of, show_time
 from tenants.limiting import describe, lift_limit, tell
-from tenants.metrics import amount_text, is_money, money_text, read_amount
+from tenants.metrics import amount_text, is_money, money_text, read_amount, short_money
 from tenants.models import ApiKey, Limit, UsageTotal
 from tenants.standing import DAY, Standing, standings
 
@@ -169,6 +169,10 @@ class LimitAdmin(ScopedAdmin):
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Models are suggested, not prescribed: a limit may be there before its model is."""
         field: Any = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name == "is_hard":
+            field.help_text = (
+                "A hard limit refuses what would go beyond it; a soft one lets it pass and tells."
+            )
         if db_field.name == "model":
             field.widget.attrs.update({"list": "known-models", "autocomplete": "off"})
         return field
@@ -238,19 +242,21 @@ def use_bar(metric: str, amount: int, standing: Standing) -> str:
     taken = standing.used + standing.reserved
     share = min(100, round(100 * taken / amount)) if amount else 100
     colour = "bg-red-600" if share >= 100 else "bg-orange-500" if share >= 80 else "bg-primary-600"
-    reserved = (
-        f", {amount_text(metric, standing.reserved, settings.CURRENCY)} reserved" if standing.reserved else ""
-    )
+    reserved = f", {_at_a_glance(metric, standing.reserved)} reserved" if standing.reserved else ""
     return format_html(
-        '<span class="block" style="min-width:9rem">{} ({}%){}</span>'
+        '<span class="block" style="min-width:9rem">{} ({}%){}'
         '<span class="bg-base-100 block mt-1 overflow-hidden rounded-default dark:bg-base-800">'
-        '<span class="block h-1.5 {}" style="width:{}%"></span></span>',
-        amount_text(metric, standing.used, settings.CURRENCY),
+        '<span class="block h-1.5 {}" style="width:{}%"></span></span></span>',
+        _at_a_glance(metric, standing.used),
         round(100 * taken / amount) if amount else 100,
         reserved,
         colour,
         share,
     )
+
+
+def _at_a_glance(metric: str, amount: int) -> str:
+    return short_money(amount, settings.CURRENCY) if is_money(metric) else f"{amount:,}"
 
 
 def limit_words(limit: Limit) -> str:

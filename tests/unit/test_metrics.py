@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenants.metrics import MOST, amount_text, money_text, read_amount, read_limits
+from tenants.metrics import MOST, amount_text, money_text, read_amount, read_limits, short_money
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,18 @@ def test_an_entry_that_is_no_limit_is_said(line: str, said: str) -> None:
 
 def test_a_metric_is_given_once() -> None:
     assert list(read_limits("tokens_per_day=1,tokens_per_day=2"))[1] == "tokens_per_day is given twice."
+
+
+@pytest.mark.parametrize(
+    ("nanos", "text"),
+    [
+        (0, "0.00 USD"),
+        (1, "0.000000001 USD"),
+        (9_999_999, "0.009999999 USD"),
+        (10_000_000, "0.01 USD"),
+        (1_234_565_000_000, "1,234.57 USD"),
+        (999_999_999, "1.00 USD"),
+    ],
+)
+def test_money_for_a_glance_is_told_to_the_cent(nanos: int, text: str) -> None:
+    assert short_money(nanos, "USD") == text

@@ -153,6 +153,19 @@ def test_the_page_asks_as_often_for_much_as_for_little(
     assert max(asked[1]) <= 40
 
 
+def ways(browser: Client) -> list[str]:
+    groups = browser.get("/admin/").context["sidebar_navigation"]
+    return [str(item["title"]) for group in groups for item in group["items"] if item["has_permission"]]
+
+
+def test_the_ways_lead_everybody_to_what_is_theirs_and_no_further(member: Client, operator: Client) -> None:
+    both = ["Dashboard", "Responses", "API keys", "Limits", "Tool policies", "Members", "Invitations"]
+    assert [way for way in ways(member) if way in (*both, "Tenant settings")] == [*both, "Tenant settings"]
+    assert not {"Tenants", "Backends", "Operators", "Playground"} & set(ways(member))
+    assert [way for way in ways(operator) if way in both] == both
+    assert ways(operator)[-3:] == ["Tenants", "Backends", "Operators"]
+
+
 def test_nobody_else_comes_in(staff: Client, friend: Tenant) -> None:
     assert staff.get("/admin/").status_code == 302
     assert Client().get("/admin/").status_code == 302
