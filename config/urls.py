@@ -1,5 +1,6 @@
 """Every URL of the service that Django's views answer."""
 
+from allauth.account.views import logout
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
@@ -13,6 +14,7 @@ urlpatterns = [
     path("admin/policies/try/", admin.site.admin_view(dry_run), name="policy_dry_run"),
     path("admin/playground/", admin.site.admin_view(playground.page), name="playground"),
     path("admin/playground/key/", admin.site.admin_view(playground.key), name="playground_key"),
+    path("admin/logout/", logout),  # also for who was taken out of a team, whom the admin does not let in
     path("admin/", admin.site.urls),
     path("", include((accounts.sign_up, "sign_up"))),
     path("", include("tenants.accounts.urls")),

@@ -70,7 +70,7 @@ def new_password() -> str:
     return secrets.token_urlsafe(12)
 
 
-def welcome(demo: Demo, root_url: str, password: str | None) -> str:
+def welcome(demo: Demo, root_url: str, password: str | None, mails: str) -> str:
     """What is printed when the service is ready."""
     login = f"  user {OPERATOR}, password {password} (shown once)" if password else ""
     call = f"""curl {demo.base_url}/responses \\
@@ -83,6 +83,7 @@ Antiphon is ready.
   base URL  {demo.base_url}
   key       {demo.key or f"none: the tenant {TENANT!r} is switched off"}
   model     {demo.model}
+  site      {root_url}/   sign up there as a team does; mails go to {mails}
   admin     {root_url}/admin/{login}
 
 Try it:

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import environ
 
@@ -34,6 +34,9 @@ class Environment:
         given = {**_read_file(root / ".env"), **environment}
         found = cls(root=root, var=var, given={key: value for key, value in given.items() if value != ""})
         before = _read_file(found.run_file)
+        # Nobody has said how mails leave: they can be read here, and who tries the service can sign up.
+        found.embedded["ANTIPHON_SIGNUP"] = "open"
+        found.embedded["EMAIL_URL"] = f"filemail://{quote(str(found.mail))}"
         found.embedded["SECRET_KEY"] = before.get("SECRET_KEY") or secrets.token_urlsafe(48)
         return found
 
@@ -41,6 +44,11 @@ class Environment:
     def run_file(self) -> Path:
         """The file that tells other shells."""
         return self.var / "run.env"
+
+    @property
+    def mail(self) -> Path:
+        """The folder that mails are written to while there is no mail server."""
+        return self.var / "mail"
 
     @property
     def demo_file(self) -> Path:

@@ -102,6 +102,7 @@ class Run:
         if self.host not in _LOOPBACK:
             anywhere = self.host in ("0.0.0.0", "::")
             embedded["ALLOWED_HOSTS"] = "*" if anywhere else f"localhost,127.0.0.1,[::1],{self.host}"
+        self.environment.mail.mkdir(mode=0o700, exist_ok=True)  # the links in mails open accounts
         self.environment.write()
         with step("migrate"):
             self._manage("migrate", "--no-input")
@@ -178,7 +179,8 @@ class Run:
 
     def _welcome(self, password: str | None) -> None:
         shown = demo.Demo(f"{self.root_url}/v1", demo.read_key(self.environment.demo_file) or "")
-        say(demo.welcome(shown, self.root_url, password))
+        mails = "your mail server (EMAIL_URL)" if self.environment.replaces("EMAIL_URL") else "var/mail"
+        say(demo.welcome(shown, self.root_url, password, mails))
 
 
 def check_address(host: str, port: int) -> None:

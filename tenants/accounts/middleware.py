@@ -4,15 +4,19 @@ from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import structlog
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from redis.exceptions import RedisError
+from requests import RequestException
 
 from tenants.mail import MailFailed
 from tenants.site.pages import is_page_for_people
+
+log = structlog.get_logger(__name__)
 
 _UNANSWERED: Final = (OperationalError, InterfaceError, RedisError)
 _AGAIN_SECONDS: Final = "30"
@@ -44,6 +48,10 @@ class AccountPagesMiddleware:
             )
         if isinstance(exception, PermissionDenied):
             return _page(request, 403, "You may not do that", "Sign in as somebody who may.")
+        if isinstance(exception, RequestException):
+            log.error("identity provider failed", error=type(exception).__name__)
+            told = "The provider that you want to sign in by does not answer as it should. Try again in a minute."
+            return _page(request, 503, "The sign-in did not work", told)
         if isinstance(exception, _UNANSWERED):
             told = "A part of the service does not answer. Nothing was changed; try again in a minute."
             return _page(request, 503, "Not now", told)

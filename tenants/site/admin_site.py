@@ -41,7 +41,6 @@ class AntiphonSite(_Site):
         """What every page shows: in the header, where a person works and how to work elsewhere."""
         context: dict[str, Any] = super().each_context(request)
         if request.user.is_authenticated:
-            current = membership_of(request)  # an operator works in none
-            teams = {"memberships": memberships_of(request.user) if current else [], "current": current}
-            context["nav_global_side"] = render_to_string("admin/teams.html", teams, request=request)
+            teams = {"memberships": memberships_of(request.user), "current": membership_of(request)}
+            context["antiphon_teams"] = render_to_string("admin/teams.html", teams, request=request)
         return context

@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from tests.isolation.account_routes import ACCOUNT_CASES
 from tests.isolation.world import Estate
 
 Case = Callable[[Estate], list[str]]
@@ -77,10 +78,11 @@ CASES: Final[dict[str, Case]] = {
     "admin/responses_api/response/<path:object_id>/json/": _of(
         "/admin/responses_api/response/{response}/json/"
     ),
+    **ACCOUNT_CASES,
 }
 """Routes by their pattern. Those of the admin's models are made below, of the models themselves."""
 
-_LEAVES: Final = frozenset({"admin/logout/"})
+_LEAVES: Final = frozenset({"admin/logout/", "accounts/logout/"})
 """What ends the session of who asks."""
 
 NOBODYS: Final = frozenset({"responses_api.Backend", "responses_api.Route", "auth.User"})

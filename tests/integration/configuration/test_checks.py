@@ -15,6 +15,8 @@ from psycopg import sql
 from pytest_django import Settings
 
 from config import variables
+from config.mail import NOWHERE, mail_mistakes, mail_settings
+from config.sign_in import oidc_apps, oidc_mistakes
 from config.starting_limits import read_starting_limits
 from responses_api.models import Backend, Route
 
@@ -268,3 +270,80 @@ def test_a_trusted_proxy_that_is_none_is_named(entry: str, settings: Settings) -
     (message,) = found().values()
     assert message.id == "antiphon.E009"
     assert entry in message.msg
+
+
+# ---------------------------------------------------------------- accounts
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mail.example",
+        "http://mail.example",
+        "smtp://",
+        "smtp://a:b",
+        "consolemail://",
+        "smtp+tls://u:secret@",
+    ],
+)
+def test_an_address_that_is_no_mail_servers_is_told_without_its_password(url: str) -> None:
+    try:
+        assert mail_settings(url) == mail_settings(NOWHERE)
+        messages = found()
+        assert set(messages) == {"antiphon.E010"}
+        assert "secret" not in messages["antiphon.E010"].msg
+    finally:
+        mail_mistakes.clear()
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "tls"),
+    [
+        ("smtp://mail.example", "mail.example", 25, False),
+        ("smtp+tls://u:p%40ss@mail.example", "mail.example", 587, True),
+        ("smtp+tls://u:p@mail.example:2525", "mail.example", 2525, True),
+    ],
+)
+def test_the_address_of_a_mail_server_is_read(url: str, host: str, port: int, tls: bool) -> None:
+    read = mail_settings(url)
+    assert (read["EMAIL_HOST"], read["EMAIL_PORT"], read.get("EMAIL_USE_TLS", False)) == (host, port, tls)
+    assert not mail_mistakes
+
+
+def test_a_sign_up_whose_mails_go_nowhere_is_told(settings: Settings) -> None:
+    settings.EMAIL_URL_IS_SET = False
+    settings.SIGNUP = "open"
+    assert set(found()) == {"antiphon.W006"}
+    settings.SIGNUP = "closed"
+    assert found() == {}
+
+
+@pytest.mark.parametrize(
+    ("issuer", "client_id", "secret"),
+    [
+        ("https://id.example", "", "s"),
+        ("", "c", ""),
+        ("http://id.example", "c", "s"),
+        ("id.example", "c", "s"),
+    ],
+)
+def test_a_provider_that_is_half_configured_is_told(issuer: str, client_id: str, secret: str) -> None:
+    try:
+        assert oidc_apps(name="n", issuer=issuer, client_id=client_id, secret=secret) == []
+        assert set(found()) == {"antiphon.E011"}
+    finally:
+        oidc_mistakes.clear()
+
+
+def test_a_provider_that_is_configured_is_no_mistake() -> None:
+    assert len(oidc_apps(name="n", issuer="https://id.example/realm/", client_id="c", secret="s")) == 1
+    assert found() == {}
+
+
+def test_a_choice_that_there_is_not_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTIPHON_SIGNUP", "everybody")
+    try:
+        assert variables.choice("ANTIPHON_SIGNUP", ("invitation", "open")) == "invitation"
+        assert "one of invitation, open" in str(found()["antiphon.E003"].msg)
+    finally:
+        variables.mistakes.clear()

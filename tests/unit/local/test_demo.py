@@ -43,17 +43,20 @@ def test_no_key_is_an_error() -> None:
 
 
 def test_the_welcome_has_two_commands_a_shell_understands() -> None:
-    text = welcome(DEMO, "http://127.0.0.1:8000", "pass")
+    text = welcome(DEMO, "http://127.0.0.1:8000", "pass", "var/mail")
     commands = [block for block in text.split("\n\n") if block.startswith("curl ")]
     plain, streamed = (shlex.split(command.replace("\\\n", " ")) for command in commands)
     assert "http://127.0.0.1:8000/v1/responses" in plain
     assert "-N" in streamed
     assert "password pass (shown once)" in text
-    assert "password" not in welcome(DEMO, "http://127.0.0.1:8000", None)
+    assert "mails go to var/mail" in text
+    assert "password" not in welcome(DEMO, "http://127.0.0.1:8000", None, "var/mail")
 
 
 def test_a_tenant_that_is_switched_off_has_no_key(tmp_path: Path) -> None:
     without = Demo(DEMO.base_url, "")
     without.write(tmp_path / "demo.env")
     assert read_key(tmp_path / "demo.env") is None
-    assert "none: the tenant 'demo' is switched off" in welcome(without, "http://127.0.0.1:8000", None)
+    assert "none: the tenant 'demo' is switched off" in welcome(
+        without, "http://127.0.0.1:8000", None, "var/mail"
+    )

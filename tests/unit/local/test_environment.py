@@ -7,6 +7,7 @@ import pytest
 
 from config.local.environment import Environment
 from config.local.errors import LocalError
+from config.mail import mail_mistakes, mail_settings
 
 
 @pytest.fixture
@@ -69,3 +70,15 @@ def test_it_listens_where_it_is_told(var: Path) -> None:
 def test_a_port_that_is_none_is_refused_in_words(var: Path, port: str) -> None:
     with pytest.raises(LocalError, match="is no port"):
         read(var, PORT=port).listen_address()
+
+
+def test_who_tries_the_service_can_sign_up_and_read_the_mails(var: Path) -> None:
+    told = read(var).for_children()
+    assert told["ANTIPHON_SIGNUP"] == "open"
+    assert mail_settings(told["EMAIL_URL"])["EMAIL_FILE_PATH"] == str(var / "mail")
+    assert not mail_mistakes
+
+
+def test_a_mail_server_and_a_sign_up_of_ones_own_win(var: Path) -> None:
+    told = read(var, EMAIL_URL="smtp://mail.example", ANTIPHON_SIGNUP="closed").for_children()
+    assert (told["EMAIL_URL"], told["ANTIPHON_SIGNUP"]) == ("smtp://mail.example", "closed")
