@@ -26,9 +26,8 @@ def memberships_of(user: Any) -> list[Membership]:
         return list(mine.select_related("tenant").order_by("tenant__name"))
 
 
-def current_membership(user: Any, chosen: str | None) -> Membership | None:
-    """The membership that a person works in: in the tenant with the id `chosen`, else in their first one."""
-    mine = memberships_of(user)
+def current_of(mine: list[Membership], chosen: str | None) -> Membership | None:
+    """Of a person's memberships the one that they work in: in the tenant with the id `chosen`, else the first."""
     named = (membership for membership in mine if str(membership.tenant_id) == chosen)
     return next(named, mine[0] if mine else None)
 

@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 
 from tenants import audit
+from tenants.limits import give_starting_limits
 from tenants.members import NotAllowed, join
 from tenants.models import Membership, Tenant
 from tenants.models.membership import OWNER
@@ -47,4 +48,5 @@ def _found(user: Any, name: str) -> Tenant:
     with tenant_scope(tenant.id):
         audit.record("tenant.founded", name, tenant_id=tenant.id, user=user)
         join(tenant.id, user, OWNER, user=user)
+        give_starting_limits(tenant)
     return tenant

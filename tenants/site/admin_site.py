@@ -9,8 +9,7 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from tenants.members import memberships_of
-from tenants.site.scope import membership_of
+from tenants.site.scope import all_memberships_of, membership_of
 
 if TYPE_CHECKING:
     _Site: TypeAlias = AdminSite
@@ -41,6 +40,6 @@ class AntiphonSite(_Site):
         """What every page shows: in the header, where a person works and how to work elsewhere."""
         context: dict[str, Any] = super().each_context(request)
         if request.user.is_authenticated:
-            teams = {"memberships": memberships_of(request.user), "current": membership_of(request)}
+            teams = {"memberships": all_memberships_of(request), "current": membership_of(request)}
             context["antiphon_teams"] = render_to_string("admin/teams.html", teams, request=request)
         return context

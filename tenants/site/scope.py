@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from tenants.members import current_membership
+from tenants.members import current_of, memberships_of
 from tenants.models import Membership
 from tenants.scoping import operator_scope, tenant_scope
 
@@ -28,8 +28,9 @@ class AdminScopeMiddleware:
         """Answer, inside the scope where there is one."""
         if not request.path.startswith(_ADMIN):
             return self.get_response(request)
-        membership = _membership(request)
-        request.membership = membership  # type: ignore[attr-defined]
+        mine = _memberships(request)
+        membership = current_of(mine, request.session.get(CURRENT_TENANT)) if mine else None
+        request.memberships, request.membership = mine, membership  # type: ignore[attr-defined]
         with _scope(request, membership):
             return self.get_response(request)
 
@@ -40,11 +41,16 @@ def membership_of(request: HttpRequest) -> Membership | None:
     return found if isinstance(found, Membership) else None
 
 
-def _membership(request: HttpRequest) -> Membership | None:
+def all_memberships_of(request: HttpRequest) -> list[Membership]:
+    """Every membership of the person who asks, as the request began; none of the operator's and of strangers."""
+    return list(getattr(request, "memberships", ()))
+
+
+def _memberships(request: HttpRequest) -> list[Membership]:
     user = request.user
     if not user.is_authenticated or not user.is_active or user.is_superuser:
-        return None
-    return current_membership(user, request.session.get(CURRENT_TENANT))
+        return []
+    return memberships_of(user)
 
 
 def _scope(request: HttpRequest, membership: Membership | None) -> AbstractContextManager[None]:

@@ -6,7 +6,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from tenants.accounts.invited import invitation_of
-from tenants.members import current_membership, memberships_of
+from tenants.members import current_of, memberships_of
 from tenants.signup import may_found
 from tenants.site.scope import CURRENT_TENANT
 
@@ -21,7 +21,7 @@ def home(request: HttpRequest) -> HttpResponse:
         return redirect("accounts:found")
     context = {
         "memberships": mine,
-        "current": current_membership(request.user, request.session.get(CURRENT_TENANT)),
+        "current": current_of(mine, request.session.get(CURRENT_TENANT)),
         "invitation": invitation,
         "may_found": may_found(request.user),
     }

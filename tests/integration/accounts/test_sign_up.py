@@ -7,7 +7,8 @@ from django.core import mail
 from django.test import Client
 from pytest_django import Settings
 
-from tenants.models import Tenant
+from tenants.models import Limit, Tenant
+from tenants.scoping import operator_scope
 from tests.integration.accounts.people import (
     PASSWORD,
     account,
@@ -141,3 +142,11 @@ def test_the_form_needs_its_token() -> None:
         assert strict.post(path, {"email": ADA, "login": ADA, "password": PASSWORD}).status_code == 403
     assert not mail.outbox
     assert not User.objects.exists()
+
+
+def test_a_new_team_begins_with_the_operators_limits(settings: Settings) -> None:
+    settings.SIGNUP_LIMITS = (("requests_per_minute", 7),)
+    person(ADA).post("/accounts/team/", {"name": "Team Ada"})
+    with operator_scope():
+        rows = list(Limit.objects.values_list("tenant__name", "metric", "amount", "set_by"))
+    assert rows == [("Team Ada", "requests_per_minute", 7, "operator")]
