@@ -20,6 +20,7 @@ from tenants.rotation import NotRotated, rotate_key
 
 _ISSUED: Final = "_antiphon_issued_key"
 """The attribute of the request that carries a new key's text to the page that answers it, and nowhere else."""
+_OF_ANY_KEY: Final = frozenset({"tenants_apikey_change", "tenants_apikey_history"})
 _RULES: Final = ("scopes", "expires_at", "allowed_models", "allowed_addresses", "dialect", "unserved_tools")
 _FACTS: Final = ("shown_key", "state", "last_used", "created", "replacement", "holds")
 
@@ -39,8 +40,11 @@ class ApiKeyAdmin(KeyColumns, ScopedAdmin):
     change_form_outer_after_template = "admin/tenants/apikey/buttons.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """The keys of apps: those that the playground takes for itself end by themselves."""
-        return super().get_queryset(request).filter(purpose="app")
+        """The keys of apps. Those that the playground takes for itself end by themselves; they are shown where
+        a link leads to one, and nowhere else.
+        """
+        keys = super().get_queryset(request)
+        return keys if _view(request) in _OF_ANY_KEY else keys.filter(purpose="app")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """What a key is issued with, or what is known of one."""
@@ -48,10 +52,13 @@ class ApiKeyAdmin(KeyColumns, ScopedAdmin):
         return ("name", *whose, *_RULES) if obj is None else ("name", *whose, *_FACTS, *_RULES)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """A key stays its tenant's; one that was revoked is only looked at."""
-        if obj is None:
-            return ()
-        return self.get_fields(request, obj) if obj.revoked_at else ("tenant", *_FACTS)
+        """A key stays its tenant's."""
+        return () if obj is None else ("tenant", *_FACTS)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whether keys may be changed; one that was revoked, or is the playground's, is only looked at."""
+        is_fixed = obj is not None and (obj.revoked_at is not None or obj.purpose != "app")
+        return not is_fixed and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Never: a revoked key stays, so that its responses can be traced."""
@@ -168,6 +175,10 @@ class ApiKeyAdmin(KeyColumns, ScopedAdmin):
             "checkbox_name": helpers.ACTION_CHECKBOX_NAME,
         }
         return TemplateResponse(request, "admin/tenants/apikey/revoke.html", context)
+
+
+def _view(request: HttpRequest) -> str | None:
+    return request.resolver_match.url_name if request.resolver_match is not None else None
 
 
 def _own_tenant(request: HttpRequest) -> Tenant:

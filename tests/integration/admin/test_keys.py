@@ -71,6 +71,8 @@ def test_a_revoked_key_is_refused(operator: Client, friend: Tenant) -> None:
     assert asked.status_code == 200
     assert find_principal(text) is not None
     assert operator.post(KEYS, {**form, "confirmed": "yes"}).status_code == 302
+    changed = {"name": "back", "scopes": all_scopes(), "dialect": "auto", "unserved_tools": "auto"}
+    assert operator.post(f"{KEYS}{only_key().id}/change/", changed).status_code == 403
     forget()
     assert find_principal(text) is None
     assert "Revoke this key…" not in operator.get(f"{KEYS}{only_key().id}/change/").content.decode()
@@ -184,7 +186,16 @@ def test_a_key_is_rotated_with_grace_and_shown_once(operator: Client, friend: Te
 def test_keys_of_the_playground_are_not_among_the_others(operator: Client, friend: Tenant) -> None:
     issue_key(friend, name="of the playground", purpose="playground")
     assert "of the playground" not in operator.get(KEYS).content.decode()
-    assert operator.get(f"{KEYS}{only_key().id}/change/").status_code == 302
+    page = f"{KEYS}{only_key().id}/change/"
+    shown = operator.get(page).content.decode()
+    assert "of the playground" in shown
+    assert "Rotate this key" not in shown
+    assert "Revoke this key" not in shown
+    operator.post(
+        page, {"name": "kept", "scopes": ["models:read"], "dialect": "auto", "unserved_tools": "auto"}
+    )
+    assert (only_key().name, only_key().scopes) == ("of the playground", all_scopes())
+    assert operator.post(f"{KEYS}{only_key().id}/rotate/", {"hours": "24"}).status_code == 404
 
 
 def test_the_list_costs_the_same_queries_for_many_keys(
