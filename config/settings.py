@@ -246,6 +246,7 @@ UNSENT_BYTES = positive(env.int, "ANTIPHON_UNSENT_BYTES", 32 * 1024 * 1024)
 STUCK_SECONDS = positive(env.float, "ANTIPHON_STUCK_SECONDS", 30.0)
 
 # --- tenants --------------------------------------------------------------------------------------
+RESERVED_OUTPUT_TOKENS = positive(env.int, "ANTIPHON_RESERVED_OUTPUT_TOKENS", 16_384)
 CURRENCY = env.str("ANTIPHON_CURRENCY", default="USD")
 SIGNUP_LIMITS = read_starting_limits(env.str("ANTIPHON_SIGNUP_LIMITS", default=""))
 

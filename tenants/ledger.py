@@ -8,6 +8,8 @@ from typing import Any, Final
 import orjson
 from django.db import connection
 
+from tenants.models import UsageRecord
+
 _TYPES: Final = {
     "response_id": "text",
     "tenant_id": "uuid",
@@ -44,13 +46,13 @@ ON CONFLICT (response_id) DO NOTHING
 RETURNING response_id
 """
 _SUMS: Final = """
-SELECT span.start, used.key_id, used.model, count(*),
+SELECT span.start, span.stop, used.key_id, used.model, count(*),
        sum(used.input_tokens + used.output_tokens)::bigint, sum(used.cost_nanos)::bigint
   FROM unnest(%(starts)s::bigint[], %(ends)s::bigint[]) AS span(start, stop)
   JOIN tenants_usagerecord AS used
     ON used.tenant_id = %(tenant)s AND used.created_at >= span.start AND used.created_at < span.stop
  WHERE used.response_id <> ALL(%(without)s)
- GROUP BY span.start, used.key_id, used.model
+ GROUP BY span.start, span.stop, used.key_id, used.model
 """
 
 
@@ -62,36 +64,37 @@ class Entry:
     tenant_id: uuid.UUID
     key_id: uuid.UUID
     model: str
-    backend: str
-    purpose: str
     status: str
-    error_code: str
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    is_estimated: bool
-    input_price: int
-    cached_input_price: int
-    output_price: int
-    cost_nanos: int
-    reserved_tokens: int
-    reserved_nanos: int
-    attempts: int
     created_at: int
     ended_at: int
+    backend: str = ""
+    purpose: str = "respond"
+    error_code: str = ""
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    is_estimated: bool = False
+    input_price: int = 0
+    cached_input_price: int = 0
+    output_price: int = 0
+    cost_nanos: int = 0
+    reserved_tokens: int = 0
+    reserved_nanos: int = 0
+    attempts: int = 1
     first_event_ms: int | None = None
     duration_ms: int | None = None
 
 
-assert tuple(_TYPES) == tuple(field.name for field in fields(Entry))
+assert set(_TYPES) == {field.name for field in fields(Entry)}
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What the requests of a span (named by its first second), a key and a model add up to."""
+    """What the requests of a span, a key and a model add up to."""
 
     start: int
+    stop: int
     key_id: uuid.UUID
     model: str
     requests: int
@@ -106,6 +109,12 @@ def record(entries: Sequence[Entry]) -> set[str]:
     with connection.cursor() as cursor:
         cursor.execute(_RECORD, {"rows": orjson.dumps(list(entries)).decode()})
         return {response_id for (response_id,) in cursor.fetchall()}
+
+
+def entries(response_ids: Sequence[str]) -> list[Entry]:
+    """The rows of these responses, where they have one. Needs the tenant's scope."""
+    rows = UsageRecord.objects.filter(response_id__in=response_ids) if response_ids else ()
+    return [Entry(**{name: getattr(row, name) for name in _TYPES}) for row in rows]
 
 
 def sums(tenant_id: uuid.UUID, spans: Iterable[tuple[int, int]], *, without: Sequence[str] = ()) -> list[Sum]:

@@ -11,6 +11,9 @@ from responses_api.services import once, retention, tenant_end
 from responses_api.services.housekeeping import END_TENANT, PURGE_TENANT, purge_and_tell
 from responses_api.services.reap import reap
 from responses_api.services.rescue import rescue
+from responses_api.services.soft_limits import TELL_OWNERS
+from responses_api.services.sweep import sweep
+from tenants.notices import tell_owners
 from tenants.rollup import roll_up
 from workers.runtime import Runtime, process_runtime, running_runtime
 
@@ -34,6 +37,7 @@ def reap_lost_workers() -> None:
     """End or give on what lost workers left behind, and find what everybody has lost sight of."""
     reap()
     rescue()
+    sweep()
 
 
 @shared_task(name="antiphon.purge", ignore_result=True)
@@ -60,6 +64,12 @@ def purge_tenant(tenant_id: str, before: int) -> None:
 def end_tenant(tenant_id: str) -> None:
     """Delete what a tenant has whose end was asked for; what cannot go yet beat deletes later."""
     tenant_end.end_tenant(uuid.UUID(tenant_id))
+
+
+@shared_task(name=TELL_OWNERS, ignore_result=True)
+def tell_the_owners(tenant_id: str, subject: str, text: str) -> None:
+    """Tell the owners of a tenant something by e-mail."""
+    tell_owners(uuid.UUID(tenant_id), subject, text)
 
 
 @worker_ready.connect

@@ -61,6 +61,7 @@ class CreateEndpoint:
         )
         stay.check()  # a body may take its time
         started = await self._start(exchange, principal, request)
+        exchange.more_headers = started.headers
         structlog.contextvars.bind_contextvars(response_id=started.response_id)
         await relay(exchange, stay, started.listener, receive, stream=request.stream)
 

@@ -4,7 +4,7 @@ The relay is a task of its own while the endpoint watches the connection: a clie
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
 
 import structlog
@@ -39,6 +39,8 @@ class Exchange:
         self.visitor = Visitor.of_asgi(scope)
         self._send = send
         self._is_begun = False
+        self.more_headers: Mapping[str, str] = {}
+        """What every answer from now on has beside its own."""
         self.ended_by: ProtocolError = STOPPED
         """Why an answer that is cancelled ends before its time."""
         self.is_left = False
@@ -51,7 +53,7 @@ class Exchange:
             {
                 "type": "http.response.start",
                 "status": status,
-                "headers": [*headers, (REQUEST_ID_FIELD, self.request_id.encode())],
+                "headers": [*headers, *_raw(self.more_headers), (REQUEST_ID_FIELD, self.request_id.encode())],
             }
         )
 
@@ -68,9 +70,13 @@ class Exchange:
         if self._is_begun:
             await self.end(b"")
             return
-        extra = tuple((name.lower().encode(), value.encode()) for name, value in error.headers().items())
-        await self.begin(error.status, (JSON, *extra))
+        await self.begin(error.status, (JSON, *_raw(error.headers())))
         await self.end(encode(error.body()))
+
+
+def _raw(headers: Mapping[str, str]) -> tuple[tuple[bytes, bytes], ...]:
+    """Headers as ASGI takes them."""
+    return tuple((name.lower().encode(), value.encode()) for name, value in headers.items())
 
 
 async def answered(exchange: Exchange, answer: Callable[[Exchange], Awaitable[None]]) -> None:

@@ -4,6 +4,7 @@ Specification: "Errors" (five types, one body shape) and the `error` streaming e
 """
 
 import math
+from collections.abc import Mapping
 from typing import Final, Literal, cast
 
 from responses_api.protocol.plain import Json
@@ -39,12 +40,18 @@ class ProtocolError(Exception):
         self.message = message
         self.param = param
         self.retry_after = retry_after
+        self._headers: dict[str, str] = {}
         self.reason: str | None = None
         """What the log is told besides, and no client ever: which status, which variable, which exception."""
 
     def because(self, reason: str) -> "ProtocolError":
         """The same error with its `reason`."""
         self.reason = reason
+        return self
+
+    def with_headers(self, headers: Mapping[str, str]) -> "ProtocolError":
+        """The same error, answered with these headers too; they do not cross a process boundary."""
+        self._headers.update(headers)
         return self
 
     def __repr__(self) -> str:
@@ -75,7 +82,7 @@ class ProtocolError(Exception):
             headers["Retry-After"] = str(math.ceil(min(max(0.0, wait), _LONGEST_WAIT_SECONDS)))
         if self.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        return headers
+        return headers | self._headers
 
     @property
     def field(self) -> str | None:

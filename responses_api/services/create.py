@@ -1,12 +1,15 @@
 """Create: the one funnel that JSON, SSE and WebSocket requests go through."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from redis.exceptions import RedisError
 
 from responses_api.dispatch import process_dispatcher
@@ -23,6 +26,9 @@ from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import stored_item
+from responses_api.quotas.bounds import bound
+from responses_api.quotas.counters import Check, checks
+from responses_api.services.admission import admitted
 from responses_api.services.background import accept
 from responses_api.services.context import context_of
 from responses_api.services.database import in_database
@@ -50,6 +56,8 @@ class Prepared:
     job: Job
     envelope: bytes
     inbox: Inbox
+    checks: Sequence[Check]
+    """The limits that it has to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,8 @@ class Started:
 
     response_id: str
     listener: Ear
+    headers: Mapping[str, str]
+    """What the client is told of its limits."""
 
 
 async def create(
@@ -75,7 +85,7 @@ async def create(
     prepared = await prepare(
         principal=principal, request=request, dialect=dialect, request_id=request_id, purpose=purpose
     )
-    return await start_background(prepared) if request.background else start(prepared)
+    return await start_background(prepared) if request.background else await start(prepared)
 
 
 async def prepare(
@@ -87,11 +97,12 @@ async def prepare(
     remembered: list[Json] | None = None,
     purpose: Purpose = "respond",
     reserved_id: str | None = None,
+    generates: bool = True,
 ) -> Prepared:
     """Check everything that can be checked beforehand, and make the job.
 
     `remembered` is the history where the caller holds it; `reserved_id` the response's id where the request may be sent
-    again. Raises `ProtocolError`; nothing is stored or queued.
+    again; without `generates` no model is to be asked. Raises `ProtocolError`; nothing is stored or queued.
     """
     request = as_kept(principal, request)
     _refuse_unserved(request)
@@ -106,12 +117,24 @@ async def prepare(
 
     def make() -> Prepared:
         context.check()
+        made_at = now()
+        limited = _checks(principal, request.model, made_at, purpose)
+        most = bound(
+            request,
+            (context.history, context.given),
+            checks=limited,
+            prices=model.prices,
+            context_window=model.context_window,
+            most_output=settings.RESERVED_OUTPUT_TOKENS,
+            purpose=purpose,
+            generates=generates,
+        )
         job = Job(
             response_id=reserved_id or new_id(RESPONSE),
             tenant_id=str(principal.tenant_id),
             key_id=str(principal.key_id),
             request_id=request_id,
-            created_at=now(),
+            created_at=made_at,
             request={**request.to_plain(), "input": []},
             history=context.history,
             input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in context.given],
@@ -124,27 +147,45 @@ async def prepare(
             is_keyed=reserved_id is not None,
             prices=model.prices,
             policies=list(principal.policies) or None,
+            reserved=most.to_plain() if limited else None,
+            output_cap=most.output_cap,
         )
-        return Prepared(job, job.to_bytes(), inbox)
+        return Prepared(job, job.to_bytes(), inbox, limited)
 
     return await off_loop_if(context.size > MANY_ITEMS, make)
 
 
-def start(prepared: Prepared) -> Started:
-    """Hand a prepared job to a worker."""
+def _checks(principal: Principal, model: str, at: int, purpose: Purpose) -> Sequence[Check]:
+    """The limits that a request has to keep; counting tokens is free."""
+    if not principal.limits or purpose == "count_tokens":
+        return ()
+    return checks(principal.limits, principal.key_id, model, at)
+
+
+def admission(prepared: Prepared) -> AbstractAsyncContextManager[dict[str, str]]:
+    """The quotas hold what the job may use while the block hands it over: see `services.admission`."""
+    return admitted(prepared.inbox.client, prepared.job, prepared.checks)
+
+
+async def start(prepared: Prepared) -> Started:
+    """Hand a prepared job to a worker. Raises `ProtocolError` 429 for a limit, 503."""
     job = prepared.job
-    follower = prepared.inbox.follow(job.response_id)
-    _hand_over(job, prepared.envelope, follower)
+    async with admission(prepared) as headers:
+        follower = prepared.inbox.follow(job.response_id)
+        _hand_over(job, prepared.envelope, follower)
     ear = Listener(follower, job.dialect, _recovery(job), on_unrun=partial(_charge_unrun, job))
-    return Started(job.response_id, ear)
+    return Started(job.response_id, ear, headers)
 
 
 async def start_keyed(prepared: Prepared) -> Started:
-    """As `start`, of a job that may be asked for again: it goes on whoever leaves. Raises `ProtocolError` 503."""
+    """As `start`, of a job that may be asked for again: it goes on whoever leaves. Raises `ProtocolError` 429, 503."""
     job = prepared.job
-    follower = await follow_journal(job.response_id)
-    _hand_over(job, prepared.envelope, follower)
-    return Started(job.response_id, Listener(follower, job.dialect, _recovery(job), is_resumable=True))
+    async with admission(prepared) as headers:
+        follower = await follow_journal(job.response_id)
+        _hand_over(job, prepared.envelope, follower)
+    return Started(
+        job.response_id, Listener(follower, job.dialect, _recovery(job), is_resumable=True), headers
+    )
 
 
 async def _charge_unrun(job: Job, error: ProtocolError | None) -> None:
@@ -172,13 +213,14 @@ def _hand_over(job: Job, envelope: bytes, follower: Follower) -> None:
 async def start_background(prepared: Prepared) -> Started:
     """Store a background response and hand its job to a worker, for which nobody waits.
 
-    Raises `ProtocolError` 503 where it could not be stored.
+    Raises `ProtocolError` 429 for a limit, 503 where it could not be stored.
     """
     job = prepared.job
-    await in_database(accept, job, prepared.envelope)
+    async with admission(prepared) as headers:
+        await in_database(accept, job, prepared.envelope)
     if job.request["stream"]:
-        return Started(job.response_id, await follow_running(job))
-    return Started(job.response_id, Said(answer(running_snapshot(job, "queued"))))
+        return Started(job.response_id, await follow_running(job), headers)
+    return Started(job.response_id, Said(answer(running_snapshot(job, "queued"))), headers)
 
 
 def _recovery(job: Job) -> Recover:

@@ -17,6 +17,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.response import extensions_of
 from responses_api.protocol.sse import encode
+from responses_api.quotas.settling import settle
 from responses_api.quotas.spending import Used
 from responses_api.services.charges import entry_of
 from tenants import ledger
@@ -139,6 +140,7 @@ def finish(outcomes: Sequence[Outcome]) -> set[str]:
     before (its worker had been given up as lost): its end has been told, and must not be told again.
     """
     stored: set[str] = set()
+    settled: list[Entry] = []
     by_tenant = attrgetter("tenant_id")
     for tenant_id, group in groupby(sorted(outcomes, key=by_tenant), key=by_tenant):
         mine = list(group)
@@ -156,8 +158,11 @@ def finish(outcomes: Sequence[Outcome]) -> set[str]:
         with tenant_scope(uuid.UUID(tenant_id)):
             ended = _execute(_INSERT, new) | _execute(_END, held)
             going_on = _held_by_others([row["id"] for row in held if row["id"] not in ended])
-            ledger.record([outcome.entry() for outcome in mine if outcome.is_charged(going_on)])
+            charged = [outcome.entry() for outcome in mine if outcome.is_charged(going_on)]
+            written = ledger.record(charged)
+        settled += [entry for entry in charged if entry.response_id in written]
         stored |= ended | {outcome.job.response_id for outcome in mine if not outcome.is_stored}
+    settle(settled)
     return stored
 
 
@@ -166,8 +171,11 @@ def end(job: Job, snapshot: Json, score: Json | None, used: Used) -> bool:
     with tenant_scope(uuid.UUID(job.tenant_id)):
         if not _execute(_END, [_end(snapshot, score, attempt=None)]):
             return False
-        ledger.record([Outcome(job, snapshot, used=used).entry()])
-        return True
+        entry = Outcome(job, snapshot, used=used).entry()
+        written = ledger.record([entry])
+    if written:
+        settle([entry])
+    return True
 
 
 def charge_unrun(job: Job, error: ProtocolError | None) -> None:
@@ -176,8 +184,11 @@ def charge_unrun(job: Job, error: ProtocolError | None) -> None:
     """
     status, code = ("failed", error.code or error.type) if error else ("cancelled", "")
     if job.purpose != "count_tokens":
+        entry = entry_of(job, status=status, error_code=code)
         with tenant_scope(uuid.UUID(job.tenant_id)):
-            ledger.record([entry_of(job, status=status, error_code=code)])
+            written = ledger.record([entry])
+        if written:
+            settle([entry])
 
 
 def _held_by_others(response_ids: list[str]) -> set[str]:

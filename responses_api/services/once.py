@@ -109,7 +109,7 @@ async def create_once(
             if ear is not None:
                 # Whoever reserved the key may have left before the refusal came.
                 release = partial(in_database, _release, principal.tenant_id, held.response_id)
-                return Started(held.response_id, _Releasing(ear, release))
+                return Started(held.response_id, _Releasing(ear, release), {})
             if not await _takes_over(principal.tenant_id, held, request, mine):
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
@@ -166,7 +166,7 @@ async def _start(
     except BaseException:
         await asyncio.shield(release())
         raise
-    return Started(mine, _Releasing(started.listener, give_up))
+    return Started(mine, _Releasing(started.listener, give_up), started.headers)
 
 
 def _give_up(job: Job) -> None:

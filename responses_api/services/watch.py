@@ -13,6 +13,7 @@ from responses_api.services import presence
 from responses_api.services.database import in_database
 from responses_api.services.reap import reap
 from responses_api.services.rescue import rescue
+from responses_api.services.sweep import sweep
 from tenants import keys, last_use
 
 _TIDY_SECONDS: Final = 60.0
@@ -35,6 +36,7 @@ async def _reap_lost_workers() -> None:
         await asyncio.sleep(settings.LEASE_SECONDS / 4)
         await in_database(reap)
         await in_database(rescue)
+        await in_database(sweep)
 
 
 async def _hear_the_bus() -> None:

@@ -23,7 +23,7 @@ from responses_api.protocol.reading import LARGE_BYTES
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.sse import decode, frames_to_data
 from responses_api.services.access import Scope, Visitor, authenticate
-from responses_api.services.create import Prepared, Started, prepare, start
+from responses_api.services.create import Prepared, Started, admission, prepare, start
 from responses_api.services.faults import STOPPED, internal_error
 from responses_api.services.keeping import as_kept
 from responses_api.services.listening import farewell
@@ -180,6 +180,7 @@ class Connection:
             dialect=dialect_of(self._client.headers, principal.dialect),
             request_id=self._client.request_id,
             remembered=await self._memory.recall(turn.request),
+            generates=turn.generates,
         )
         with structlog.contextvars.bound_contextvars(response_id=prepared.job.response_id):
             if turn.generates:
@@ -190,12 +191,13 @@ class Connection:
         return final
 
     async def _warm(self, prepared: Prepared, request: CreateRequest) -> Json:
-        message, final = await warm(prepared.job)
+        async with admission(prepared):
+            message, final = await warm(prepared.job)
         await self._tell(message, request)
         return final
 
     async def _generate(self, prepared: Prepared, request: CreateRequest) -> Json:
-        started = start(prepared)
+        started = await start(prepared)
         try:
             return await self._relay(started, request)
         finally:

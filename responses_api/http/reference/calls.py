@@ -145,6 +145,8 @@ _GENERATED: Final = (
     r.NO_MODEL,
     r.RUNNING,
     r.LIMITED,
+    r.QUOTA,
+    r.CONCURRENCY,
     r.UPSTREAM,
     r.UPSTREAM_SLOW,
     *_ANY,
@@ -167,7 +169,9 @@ CREATE: Final = Call(
         "`truncation: auto` the oldest turns are dropped where the input is too long for the model; the field "
         "`antiphon:truncation` of the response, and an event of that name, then say how many. Where a tool policy of "
         "the tenant or the key leaves out calls that it does not allow, the field `antiphon:policy` of the response "
-        "says which, and by which rule."
+        "says which, and by which rule. Where the tenant or the key has limits, what the request may use is reserved "
+        "before it begins, by its input and `max_output_tokens`, and settled by what it used; without "
+        "`max_output_tokens` a hard limit of tokens or money ends an answer early, as `incomplete`."
     ),
     body=CreateResponseBody,
     body_examples={
@@ -189,6 +193,7 @@ CREATE: Final = Call(
         Answer(
             description="The response; with `stream: true` its events.",
             content={JSON: Response, SSE: EventStream},
+            headers=r.RATE_HEADERS,
         ),
     ),
     parameters=(_ONCE,),

@@ -1,7 +1,7 @@
 """The OpenAPI document: the registry of the calls, put together with the components."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
@@ -11,7 +11,7 @@ from typing import Any, Final
 from responses_api.http.reference.call import JSON, Answer, Call, Parameter
 from responses_api.http.reference.calls import CALLS
 from responses_api.http.reference.examples import EXAMPLES
-from responses_api.http.reference.refusals import Refusal
+from responses_api.http.reference.refusals import RATE_HEADERS, Refusal
 from responses_api.http.reference.schemas import components, ref
 from responses_api.protocol.plain import Json
 from responses_api.protocol.published import answers
@@ -103,7 +103,7 @@ _HEADERS: Final = {
     },
     "Retry-After": {
         "description": "How many seconds to wait before asking again.",
-        "schema": {"type": "integer", "minimum": 0, "maximum": 86400},
+        "schema": {"type": "integer", "minimum": 0, "maximum": 31 * 86400},
     },
     "WWW-Authenticate": {
         "description": "How to authenticate.",
@@ -167,13 +167,15 @@ def _body(call: Call) -> Json:
 
 
 def _answer(answer: Answer) -> Json:
-    described = {
-        name: {"description": text, "schema": {"type": "string"}} for name, text in answer.headers.items()
-    }
-    shown: Json = {"description": answer.description, "headers": {**_header("X-Request-ID"), **described}}
+    headers = {**_header("X-Request-ID"), **_described(answer.headers)}
+    shown: Json = {"description": answer.description, "headers": headers}
     if answer.content:
         shown["content"] = {media: _content(answer, shape) for media, shape in answer.content.items()}
     return shown
+
+
+def _described(headers: Mapping[str, str]) -> Json:
+    return {name: {"description": text, "schema": {"type": "string"}} for name, text in headers.items()}
 
 
 def _content(answer: Answer, shape: Any) -> Json:
@@ -198,6 +200,8 @@ def _error(status: int, refusals: list[Refusal]) -> Json:
         headers |= _header("WWW-Authenticate")
     if any(refusal.example.retry_after is not None for refusal in refusals):
         headers |= _header("Retry-After")
+    if status == 429:
+        headers |= _described(RATE_HEADERS)
     examples = {
         refusal.name: {"summary": refusal.when, "value": refusal.example.body()} for refusal in refusals
     }

@@ -218,9 +218,42 @@ REJECTED: Final = _the(
     ),
 )
 LIMITED: Final = _the(
-    "A limit was hit; the message names it.",
-    too_many_requests("The model's backend limits the rate of requests.", retry_after=20),
+    "A limit of a minute, of the tenant, the key or the model's backend, was hit; the message names it.",
+    too_many_requests(
+        "The limit of 60 requests per minute of the key has no room for this request: 60 used or reserved. "
+        "It resets at 2026-11-30T12:01:00Z.",
+        retry_after=20,
+    ),
 )
+QUOTA: Final = _the(
+    "A limit of tokens or money, of a day or a month (UTC), has no room for what the request may take; the message "
+    "names it and says when it resets.",
+    too_many_requests(
+        "The limit of 20 USD per day of the tenant has no room for this request: 19.98 USD used or reserved. "
+        "It may take 0.031 USD, by its input and 'max_output_tokens'. It resets at 2026-12-01T00:00:00Z.",
+        code="quota_exceeded",
+        retry_after=43_140,
+    ),
+)
+CONCURRENCY: Final = _the(
+    "As many responses run, or wait in the background, as may at the same time.",
+    too_many_requests(
+        "The limit of 8 responses at the same time of the key has no room for this request: 8 used or reserved. "
+        "Wait until a response has ended.",
+        code="concurrency_exceeded",
+        retry_after=1,
+    ),
+)
+RATE_HEADERS: Final = {
+    f"x-ratelimit-{part}-{name}": text.format(name)
+    for name in ("requests", "tokens")
+    for part, text in (
+        ("limit", "The tightest hard limit of {} per minute that holds for the request, if there is one."),
+        ("remaining", "How many {} are left of it; what running responses may still use is taken off."),
+        ("reset", "When it resets, such as `12s`."),
+    )
+}
+"""What answers tell of a client's limits, where it has any."""
 UPSTREAM: Final = _the(
     "The model's backend failed or cannot be reached.",
     model_error("The connection to the model's backend was lost."),

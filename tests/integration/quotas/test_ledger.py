@@ -5,27 +5,13 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from responses_api.models import Backend, Route
-from responses_api.services import routing
-from tenants.models import Tenant, UsageRecord
-from tenants.scoping import operator_scope
+from tenants.models import Tenant
+from tests.integration.quotas.conftest import rows
 from tests.support.chat import chat_error, chat_stream
 from tests.support.client import Client, wait_until
 from tests.support.upstream import ScriptedUpstream
 
 BEGUN = chat_stream("Hel", "lo there", finish=None, usage=None, done=False)
-
-
-@pytest.fixture(autouse=True)
-def prices(backend: Backend) -> None:
-    """One unit of money for a million tokens of input, two for one of output, a tenth for cached input."""
-    Route.objects.update(input_price=1, cached_input_price="0.1", output_price=2)
-    routing.read_models()
-
-
-def rows() -> list[dict[str, Any]]:
-    with operator_scope():
-        return list(UsageRecord.objects.order_by("response_id").values())
 
 
 def the_row() -> dict[str, Any]:
