@@ -37,6 +37,10 @@ class AnyLimit(Protocol):
     def amount(self) -> int:
         """How much there may be."""
 
+    @property
+    def is_hard(self) -> bool:
+        """Whether it refuses what would go beyond it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:

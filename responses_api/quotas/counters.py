@@ -11,6 +11,7 @@ from typing import Final
 from responses_api.quotas.spending import MOST
 from responses_api.quotas.windows import DAY, MINUTE, MONTH, window
 from tenants.limits import LimitSpec
+from tenants.standing import AnyLimit
 
 RUNNING: Final = "running"
 
@@ -33,7 +34,7 @@ TOKENS: Final = frozenset("tdm")
 class Check:
     """A limit, and the counter that it is about. `amount` is the limit's, as exactly as it is counted."""
 
-    limit: LimitSpec
+    limit: AnyLimit
     scope: str
     letter: str
     amount: int
@@ -74,7 +75,7 @@ class Reservation:
         return self.nanos if letter in COSTS else self.tokens if letter in TOKENS else 1
 
 
-def check_of(limit: LimitSpec) -> Check:
+def check_of(limit: AnyLimit) -> Check:
     """The limit with its counter."""
     scope = f"{limit.key_id or ''}|{limit.model}"
     return Check(limit, scope, LETTERS[limit.metric], min(limit.amount, MOST))

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from django.conf import settings
 
-from responses_api.eventlog.claims import background_seconds
+from responses_api.eventlog.turns import background_seconds
 from responses_api.quotas import names
 from responses_api.quotas.counters import Check, Reservation
 from responses_api.quotas.scripts import RESERVE

@@ -1,16 +1,25 @@
 """Where a key stands with its limits, for whoever wants to know."""
 
 import time
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+import structlog
+from redis.exceptions import RedisError
 
 from responses_api.eventlog.connection import blocking_client
 from responses_api.quotas import names
 from responses_api.quotas.counters import HOMES, RUNNING, Check, Reservation, check_of, needed, scopes_of
-from responses_api.quotas.rebuilding import rebuild
+from responses_api.quotas.rebuilding import NotCounted, rebuild
 from responses_api.quotas.windows import window
+from tenants import standing
 from tenants.keys import Principal
-from tenants.limits import LimitSpec
+
+log = structlog.get_logger(__name__)
+
+_MOST_LOOKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +29,7 @@ class Standing:
     Amounts as the limit's own. `resets_at` is in unix seconds; None for what has no window.
     """
 
-    spec: LimitSpec
+    spec: standing.AnyLimit
     used: int
     reserved: int
     remaining: int
@@ -33,17 +42,30 @@ def usage_now(principal: Principal) -> list[Standing]:
 
     Raises RedisError or OSError while Valkey is away, the database's errors, and `rebuilding.NotCounted`.
     """
-    at = int(time.time())
-    checks = [check_of(limit) for limit in principal.limits]
-    return [_standing(check, value, held, at) for check, value, held in _read(principal, checks, at)]
+    return _read(principal.tenant_id, principal.limits, int(time.time()))
 
 
-def _read(principal: Principal, checks: list[Check], at: int) -> list[tuple[Check, int, list[Reservation]]]:
+def stand(
+    tenant_id: uuid.UUID, limits: Sequence[standing.AnyLimit], now: int
+) -> dict[uuid.UUID, standing.Standing]:
+    """Where any limits of a tenant stand, as `tenants.standing.Reader`: by the counters, and while those cannot be had
+    by the ledger, which knows nothing of what runs.
+    """
+    try:
+        read = _read(tenant_id, limits, now)
+    except (RedisError, OSError, NotCounted) as error:
+        log.warning("limits are told by the ledger alone", error=type(error).__name__)
+        return standing.of_ledger(tenant_id, limits, now)
+    return {found.spec.id: standing.Standing(found.used, found.reserved, found.resets_at) for found in read}
+
+
+def _read(tenant_id: uuid.UUID, limits: Sequence[standing.AnyLimit], at: int) -> list[Standing]:
+    checks = [check_of(limit) for limit in limits]
     if not checks:
         return []
-    prefix, client = names.prefix(principal.tenant_id), blocking_client()
-    letters, missing = needed(checks), {}
-    for _ in range(2):
+    prefix, client = names.prefix(tenant_id), blocking_client()
+    letters = needed(checks)
+    for _ in range(_MOST_LOOKS):
         pipeline: Any = client.pipeline(transaction=True)
         pipeline.hmget(prefix + "counted", list(letters))
         pipeline.hgetall(prefix + "open")
@@ -52,13 +74,16 @@ def _read(principal: Principal, checks: list[Check], at: int) -> list[tuple[Chec
         counted, held, *values = pipeline.execute()
         missing = _missing(letters, counted)
         if not missing:
-            break
-        rebuild(principal.tenant_id, missing, at)
-    open_now = [
-        Reservation.from_text(raw_id.decode(), principal.tenant_id, text.decode())
-        for raw_id, text in held.items()
-    ]
-    return [(check, int(value or 0), open_now) for check, value in zip(checks, values, strict=True)]
+            open_now = [
+                Reservation.from_text(raw_id.decode(), tenant_id, text.decode())
+                for raw_id, text in held.items()
+            ]
+            return [
+                _standing(check, int(value or 0), open_now, at)
+                for check, value in zip(checks, values, strict=True)
+            ]
+        rebuild(tenant_id, missing, at)
+    raise NotCounted
 
 
 def _place(check: Check, at: int) -> str:
