@@ -146,3 +146,14 @@ def test_every_key_of_a_job_expires(worker: str, job: str) -> None:
     for name in (names.job(job), names.claim(job)):
         assert VALKEY.ttl(name) > 0
     VALKEY.srem(names.running(worker), job)
+
+
+async def test_the_workers_that_live_are_told_with_what_they_run(
+    client: "redis_asyncio.Redis", worker: str, lost_worker: str, job: str
+) -> None:
+    VALKEY.delete(names.beat(lost_worker))
+    assert lost_worker not in {found.name for found in claims.workers()}
+    await claims.register(client, worker, background_only=True)
+    assert claims.Worker(worker, background_only=True, running=0) in claims.workers()
+    claim([job], worker)
+    assert claims.Worker(worker, background_only=True, running=1) in claims.workers()

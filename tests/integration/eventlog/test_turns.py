@@ -143,3 +143,14 @@ def test_what_is_taken_back_is_taken_by_nobody(queue: str) -> None:
     turns.take_back([f"{queue}.a1"])
     assert not VALKEY.exists(names.job(f"{queue}.a1"))
     assert take(queue, 8) == ["a2"]
+
+
+def test_what_waits_is_told_with_whose_it_is_and_for_how_long(queue: str) -> None:
+    assert turns.waiting(queue) == turns.Waiting(jobs=0, tenants=0, oldest_seconds=None)
+    offer(queue, "a1", "a2", "b1")
+    # As if the first of them had come a minute ago.
+    VALKEY.zincrby(names.waiting(queue, "a"), -60_000_000, f"{queue}.a1")
+    found = turns.waiting(queue)
+    assert (found.jobs, found.tenants) == (3, 2)
+    assert found.oldest_seconds is not None
+    assert 60 <= found.oldest_seconds < 90
