@@ -26,6 +26,14 @@ from tests.bench.targets import WORKLOADS, Target
 DATA = FOLDER / "service"
 READY_SECONDS = 60.0
 PATH = "/v1/responses"
+LIMITS = {
+    "requests_per_minute": "100000000",
+    "tokens_per_minute": "1000000000000",
+    "concurrent_responses": "100000",
+    "tokens_per_month": "1000000000000",
+    "cost_per_day": "1000000",
+}
+"""Of the bench's tenant: never reached, and counted for every request."""
 STORES = (True, False)
 HOST = "127.0.0.1"
 
@@ -58,6 +66,8 @@ def start_service(stub_port: int, stack: ExitStack) -> Target:
     manage(parts, "migrate", "--verbosity=0")
     key = str(json.loads(manage(parts, "create_tenant", "bench", "--json"))["key"])
     manage(parts, "add_backend", "stub", *backend(stub_port))
+    for metric, amount in LIMITS.items():
+        manage(parts, "set_limit", "bench", "--metric", metric, "--amount", amount)
     port = free_port()
     programs = (parts.web(HOST, port), parts.worker(), parts.beat())
     children = [*servers, *(start_program(program, stack) for program in programs)]
