@@ -13,7 +13,10 @@ import orjson
 import psycopg
 import structlog
 from django.db import DataError, IntegrityError
+from django.http import HttpRequest
 from structlog.typing import EventDict, Processor
+
+from tenants.site.pages import told_path
 
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 FORMATS: Final = ("json", "console")
@@ -63,7 +66,20 @@ def configure(options: Mapping[str, Any]) -> None:
 
 def rendering(style: str) -> list[Processor]:
     """What makes a line of an event, in one of `FORMATS`."""
-    return [_without_values, *_as_text(style)]
+    return [_without_request, _without_values, *_as_text(style)]
+
+
+def _without_request(_: Any, __: str, event: EventDict) -> EventDict:
+    """Django hands its loggers the request and its path, in which a link's token may stand: the path is told without.
+
+    With the request would go its repr, query included.
+    """
+    request = event.get("request")
+    if isinstance(request, HttpRequest):
+        del event["request"]
+        event["method"], event["path"] = request.method, told_path(request.path)
+        event["event"] = str(event.get("event")).replace(request.path, event["path"])
+    return event
 
 
 def _without_values(_: Any, __: str, event: EventDict) -> EventDict:

@@ -262,6 +262,7 @@ LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
 LOG_FORMAT = env.str("LOG_FORMAT", default="json").lower()
 LOGGING_CONFIG = "config.logging.configure"
 LOGGING = {"level": LOG_LEVEL, "format": LOG_FORMAT}
+DEFAULT_EXCEPTION_REPORTER_FILTER = "config.reports.WithoutValues"
 
 # --- admin ----------------------------------------------------------------------------------------
 # Two voices, one answering the other.
@@ -303,6 +304,7 @@ UNFOLD = {
                         ("Members", "group", "admin:tenants_membership_changelist", "may_look"),
                         ("Invitations", "mail", "admin:tenants_invitation_changelist", "may_look"),
                         ("Tenant settings", "settings", "admin:tenants_tenant_changelist", "is_member"),
+                        ("Audit log", "history", "admin:tenants_auditevent_changelist", "may_look"),
                         ("Tenants", "domain", "admin:tenants_tenant_changelist", "is_operator"),
                         ("Backends", "dns", "admin:responses_api_backend_changelist", "is_operator"),
                         ("Operators", "person", "admin:auth_user_changelist", "is_operator"),

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.encoding import escape_uri_path
 
 from responses_api.services.identity import REQUEST_ID_HEADER, request_id_of
+from tenants.site.pages import told_path
 
 log = structlog.get_logger(__name__)
 
@@ -38,12 +39,12 @@ class RequestIdMiddleware:
 
 
 def _log_answer(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
-    """One line: what was asked and how it was answered. The query stays out of it, being content at times."""
+    """One line: what was asked and how it was answered. Queries and the tokens of links stay out of it."""
     tell = log.debug if _PROBE.fullmatch(request.path) else log.info
     tell(
         "request",
         method=request.method,
-        path=escape_uri_path(request.path)[:_LONGEST_PATH],
+        path=escape_uri_path(told_path(request.path))[:_LONGEST_PATH],
         status=response.status_code,
         milliseconds=round(seconds * 1000, 1),
     )

@@ -27,6 +27,7 @@ def may_decide(request: HttpRequest) -> bool:
 class TenantAdmin(ScopedAdmin):
     """The list, for the operator; the page of one tenant. `responses_api.admin.tenants` adds what is done with data."""
 
+    ordering = ("name",)  # the query counts keys, for which Django forgets the model's own
     list_display = ("name", "state", "retention", "zero_data_retention", "working_keys", "created")
     list_filter = ("is_active", "zero_data_retention")
     search_fields = ("name",)

@@ -37,6 +37,8 @@ CASES: Final[dict[str, Case]] = {
     r"^v1/responses/(?P<response_id>[^/]+)/input_items/?$": _of("/v1/responses/{response}/input_items"),
     "^v1/models/?$": _fixed("/v1/models"),
     "^v1/models/(?P<name>.+?)/?$": _fixed("/v1/models/test-model"),
+    "^v1/usage/?$": _of("/v1/usage?tenant={tenant}&tenant_id={tenant}"),
+    "^v1/limits/?$": _of("/v1/limits?tenant={tenant}&tenant_id={tenant}"),
     "^healthz/?$": _fixed("/healthz"),
     "^readyz/?$": _fixed("/readyz"),
     r"^openapi\.json/?$": _fixed("/openapi.json"),

@@ -35,6 +35,8 @@ class Estate:
     revoked_text: str
     response_id: str
     continued_id: str
+    invitation_digest: str = ""
+    """What the database holds of the link that invites into this tenant."""
     objects: dict[str, Any] = field(default_factory=dict)
     """The id of a row of this tenant, by the model's label (`tenants.Limit`)."""
 
@@ -42,7 +44,8 @@ class Estate:
     def secrets(self) -> set[str]:
         """What nobody else may read: the mark and the ids of everything."""
         ids = {str(value) for value in self.objects.values()}
-        return {self.mark, str(self.tenant.id), self.key_text, self.response_id, self.continued_id, *ids}
+        told = (self.mark, self.key_text, self.response_id, self.continued_id, self.invitation_digest)
+        return {*told, str(self.tenant.id), *ids}
 
     def fingerprint(self) -> dict[str, str]:
         """A digest of all rows of this tenant, by table: unchanged where nobody has touched them."""
@@ -82,7 +85,7 @@ def make_estate(name: str) -> Estate:
     estate = Estate(mark, tenant, owner, member, key, key_text, revoked_text, first["id"], second["id"])
     with tenant_scope(tenant.id):
         revoke_key(revoked)
-        for user, role in ((owner, OWNER), (member, MEMBER)):
+        for user, role in ((member, MEMBER), (owner, OWNER)):  # the last one is asked for
             membership = Membership.objects.create(tenant=tenant, user=user, role=role)
         _fill(estate, membership)
     return estate
@@ -96,6 +99,7 @@ def _fill(estate: Estate, membership: Membership) -> None:
         digest=secrets.token_bytes(32),
         expires_at=timezone.now() + timedelta(days=7),
     )
+    estate.invitation_digest = invitation.digest.hex()
     limit = Limit.objects.create(tenant=tenant, model=mark, metric="tokens_per_month", amount=10**12)
     rules = [{"id": "r1", "effect": "deny", "kind": "function", "tool": f"{mark}*"}]
     policy = ToolPolicy.objects.create(tenant=tenant, version=1, rules=rules)

@@ -8,10 +8,11 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 
 from responses_api.models import Backend, Route
 from responses_api.models.backend import IMAGES, KINDS, TOKEN_COUNTING
+from tenants import audit
+from tenants.scoping import operator_scope
 
 _TOKENS = re.compile("[0-9]{1,10}")
 _TIMEOUTS = ("connect", "first_byte", "idle", "total")
@@ -83,11 +84,14 @@ class Command(BaseCommand):
             if options[f"{timeout}_timeout"] is not None
         }
         fields |= {name: options[name] for name in ("token_counting", "images") if options[name] is not None}
-        with transaction.atomic():
+        with operator_scope():
+            is_new = not Backend.objects.filter(name=name).exists()
             backend = _save_backend(name, fields)
             for model in models:
                 _save_route(backend, model, window_of)
             backend.routes.exclude(model__in=served).delete()
+            done = "backend.made" if is_new else "backend.changed"
+            audit.record(done, name, tenant_id=None, kind=backend.kind, models=sorted(served))
         self.stdout.write(f"Backend {name} serves: {', '.join(sorted(served))}")
         variable = options["api_key_env"]
         if variable and variable not in os.environ:

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import IntegrityError
 
+from tenants import audit
 from tenants.keys import issue_key
 from tenants.models import Tenant
 from tenants.scoping import operator_scope
@@ -32,6 +33,7 @@ class Command(BaseCommand):
         try:
             with operator_scope():
                 tenant = Tenant.objects.create(name=name)
+                audit.record("tenant.founded", name, tenant_id=tenant.id)
                 key = issue_key(tenant, name=key_name)
         except IntegrityError:
             raise CommandError(f"A tenant named {name!r} exists already; choose another name.") from None
