@@ -44,7 +44,7 @@ def _fixed(path: str) -> Callable[[Any], list[str]]:
 ACCOUNT_CASES: Final[dict[str, Callable[[Any], list[str]]]] = {
     **{route: _fixed(f"/{route}") for route in _PLAIN},
     "accounts/invitation/<str:token>/": lambda estate: [
-        f"/accounts/invitation/{token}/" for token in ("x" * 43, estate.mark, str(estate.tenant.id))
+        f"/accounts/invitation/{token}/" for token in ("x" * 43, estate.mark, estate.invitation_digest)
     ],
     r"accounts/^confirm-email/(?P<key>[-:\w]+)/$": lambda _: ["/accounts/confirm-email/MQ:1a:x/"],
     "accounts/^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$": lambda estate: [
