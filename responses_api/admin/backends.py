@@ -11,10 +11,18 @@ from tenants.admin.base import OperatorAdmin, TabularInline, is_operator, show_t
 
 
 class RouteInline(TabularInline):
-    """The public model names that a backend serves."""
+    """The public model names that a backend serves, and what a million tokens of each cost."""
 
     model = Route
-    fields = ("model", "upstream_model", "context_window", "position")
+    fields = (
+        "model",
+        "upstream_model",
+        "context_window",
+        "input_price",
+        "cached_input_price",
+        "output_price",
+        "position",
+    )
     extra = 0
     min_num = 0
 

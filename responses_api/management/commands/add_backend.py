@@ -4,7 +4,9 @@ import math
 import os
 import re
 from argparse import ArgumentParser, ArgumentTypeError
-from typing import Any
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
@@ -14,7 +16,10 @@ from responses_api.models.backend import IMAGES, KINDS, TOKEN_COUNTING
 from tenants import audit
 from tenants.scoping import operator_scope
 
+T = TypeVar("T")
+
 _TOKENS = re.compile("[0-9]{1,10}")
+_PRICES = re.compile(r"\d{1,8}(\.\d{1,6})?(,\d{1,8}(\.\d{1,6})?){1,2}", re.ASCII)
 _TIMEOUTS = ("connect", "first_byte", "idle", "total")
 _KIND_HELP = (
     "what the backend speaks. chat_completions (the default): the Chat Completions API as most servers have it, "
@@ -32,6 +37,10 @@ _IMAGES_HELP = (
 _WINDOW_HELP = (
     "the most tokens, input and output together, that the model takes, or each of the models; may be repeated. Without "
     "it nothing is truncated or refused beforehand"
+)
+_PRICE_HELP = (
+    "what a million tokens of the model, or of each of the models, cost in the currency of ANTIPHON_CURRENCY: of input, "
+    "of output and, if it differs, of input that the backend had cached; may be repeated. Without it they cost nothing"
 )
 
 
@@ -67,6 +76,14 @@ class Command(BaseCommand):
             help=_WINDOW_HELP,
         )
         parser.add_argument(
+            "--price",
+            action="append",
+            default=[],
+            dest="prices",
+            metavar="[PUBLIC=]INPUT,OUTPUT[,CACHED]",
+            help=_PRICE_HELP,
+        )
+        parser.add_argument(
             "--token-counting", choices=[name for name, _ in TOKEN_COUNTING], help=_COUNTING_HELP
         )
         parser.add_argument("--images", choices=[name for name, _ in IMAGES], help=_IMAGES_HELP)
@@ -76,7 +93,11 @@ class Command(BaseCommand):
     def handle(self, *_: Any, name: str, models: list[str], windows: list[str], **options: Any) -> None:
         """Save the backend and its routes."""
         served = {model.partition("=")[0] for model in models}
-        window_of = _windows(windows, served)
+        told: dict[str, dict[str, Any]] = {model: {} for model in served}
+        for model, tokens in _by_model(windows, served, _read_window, "--context-window").items():
+            told[model]["context_window"] = tokens
+        for model, prices in _by_model(options["prices"], served, _read_prices, "--price").items():
+            told[model] |= prices
         fields = {key: options[key] for key in ("kind", "base_url", "api_key_env")}
         fields |= {
             f"{timeout}_timeout": options[f"{timeout}_timeout"]
@@ -88,7 +109,7 @@ class Command(BaseCommand):
             is_new = not Backend.objects.filter(name=name).exists()
             backend = _save_backend(name, fields)
             for model in models:
-                _save_route(backend, model, window_of)
+                _save_route(backend, model, told)
             backend.routes.exclude(model__in=served).delete()
             done = "backend.made" if is_new else "backend.changed"
             audit.record(done, name, tenant_id=None, kind=backend.kind, models=sorted(served))
@@ -118,20 +139,39 @@ def _save_backend(name: str, fields: dict[str, Any]) -> Backend:
     return backend
 
 
-def _windows(given: list[str], served: set[str]) -> dict[str, int]:
-    """The context windows that were given, by public model."""
-    windows: dict[str, int] = {}
+def _by_model(
+    given: list[str], served: set[str], read: Callable[[str], T | None], option: str
+) -> dict[str, T]:
+    """What was given by an option, by public model; what names none is for those that are not named otherwise."""
+    found: dict[str, T] = {}
     for text in given:
-        model, _, tokens = text.rpartition("=")
-        if not _TOKENS.fullmatch(tokens) or (model and model not in served):
-            raise CommandError(
-                f"--context-window {text!r} is neither a number of tokens nor PUBLIC=TOKENS with a --model."
-            )
-        windows |= dict.fromkeys([model] if model else served - windows.keys(), int(tokens))
-    return windows
+        model, _, value = text.rpartition("=")
+        told = read(value)
+        if told is None or (model and model not in served):
+            raise CommandError(f"{option} {text!r} is neither {_FORMS[option]} with a --model.")
+        found |= dict.fromkeys([model] if model else served - found.keys(), told)
+    return found
 
 
-def _save_route(backend: Backend, model: str, windows: dict[str, int]) -> None:
+_FORMS: Final = {
+    "--context-window": "a number of tokens nor PUBLIC=TOKENS",
+    "--price": "INPUT,OUTPUT nor INPUT,OUTPUT,CACHED nor PUBLIC= and one of them",
+}
+
+
+def _read_window(text: str) -> int | None:
+    return int(text) if _TOKENS.fullmatch(text) else None
+
+
+def _read_prices(text: str) -> dict[str, Decimal | None] | None:
+    """The prices of a route; one that is not told of cached input is that of other input."""
+    if not _PRICES.fullmatch(text):
+        return None
+    read, said, *cached = map(Decimal, text.split(","))
+    return {"input_price": read, "output_price": said, "cached_input_price": cached[0] if cached else None}
+
+
+def _save_route(backend: Backend, model: str, told: dict[str, dict[str, Any]]) -> None:
     public, _, upstream = model.partition("=")
     if not public:
         raise CommandError(f"--model {model!r} names no public model; write PUBLIC or PUBLIC=UPSTREAM.")
@@ -139,7 +179,8 @@ def _save_route(backend: Backend, model: str, windows: dict[str, int]) -> None:
         model=public, backend=backend
     )
     route.upstream_model = upstream
-    route.context_window = windows.get(public, route.context_window)
+    for field, value in told[public].items():
+        setattr(route, field, value)
     _save(route, f"The route of {public[:40]!r}")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -35,6 +36,9 @@ BACKEND = {
     "routes-0-model": "large",
     "routes-0-upstream_model": "large-2025",
     "routes-0-context_window": "32000",
+    "routes-0-input_price": "0.25",
+    "routes-0-cached_input_price": "",
+    "routes-0-output_price": "2",
     "routes-0-position": "0",
     **ROUTES,
 }
@@ -92,6 +96,7 @@ def test_a_backend_is_made_with_its_routes(operator: Client) -> None:
     )
     assert (route.context_window, route.backend.token_counting) == (32_000, "vllm")
     assert route.backend.images == "noted"
+    assert (route.input_price, route.cached_input_price, route.output_price) == (Decimal("0.25"), None, 2)
     assert "large" in operator.get(BACKENDS).content.decode()
     assert operator.get(f"{BACKENDS}{route.backend_id}/change/").status_code == 200
     assert "EXAMPLE_KEY" not in LogEntry.objects.get().change_message

@@ -54,6 +54,22 @@ def test_context_windows_are_for_each_model_or_for_one_and_stay_until_others_are
     }
 
 
+def test_prices_are_for_each_model_or_for_one_and_stay_until_others_are_given() -> None:
+    add_backend("one", "--model", "a", "--model", "b", "--price", "b=1,2,0.1", "--price", "0.25,3")
+    prices = {name: model.prices for name, model in read_models().items()}
+    assert prices["a"] == {"input": 250_000_000, "cached_input": 250_000_000, "output": 3_000_000_000}
+    assert prices["b"] == {"input": 1_000_000_000, "cached_input": 100_000_000, "output": 2_000_000_000}
+    add_backend("one", "--model", "a", "--model", "b")
+    assert {name: model.prices for name, model in read_models().items()} == prices
+
+
+@pytest.mark.parametrize("price", ["1", "1,-2", "x=1,2", "1,2,3,4", "1.1234567,2", "free"])
+def test_what_is_no_price_of_a_served_model_is_refused_and_nothing_is_saved(price: str) -> None:
+    with pytest.raises(CommandError, match="--price"):
+        add_backend("one", "--model", "a", "--price", price)
+    assert not Backend.objects.exists()
+
+
 def test_who_counts_tokens_is_this_service_unless_the_backend_is_named_and_stays_so() -> None:
     add_backend("one", "--model", "a")
     assert read_models()["a"].backend.token_counting == "local"
