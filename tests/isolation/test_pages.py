@@ -1,12 +1,15 @@
 """Every address, asked by everybody: nothing of the friend is told, and nothing of it changes."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.test import Client as Browser
 
+from tenants.models import AuditEvent
+from tenants.scoping import tenant_scope
 from tests.isolation.conftest import World, browser_of
 from tests.isolation.routes import NOBODYS, case_of, routes
 from tests.isolation.world import Estate
@@ -151,7 +154,7 @@ def _forms(estate: Estate, path: str) -> list[dict[str, Any]]:
 def test_a_member_changes_nothing(world: World, who: str) -> None:
     estate = world.stranger if who == "a stranger's member" else world.friend
     browser = browser_of(estate.member)
-    before = estate.fingerprint()
+    before, noted = estate.fingerprint(), audited(estate)
     for route in routes():
         case = case_of(route)
         if not route.startswith("admin/"):
@@ -159,4 +162,14 @@ def test_a_member_changes_nothing(world: World, who: str) -> None:
         for path in case(estate) if case else ():
             for form in _forms(estate, path):
                 assert browser.post(path, form).status_code < 500, path
-    assert estate.fingerprint() == before
+    # Whoever may look may export, and that is written down.
+    assert audited(estate) - noted == Counter({"response.exported": audited(estate)["response.exported"]})
+    after = estate.fingerprint()
+    log = AuditEvent._meta.db_table
+    assert {**after, log: ""} == {**before, log: ""}
+
+
+def audited(estate: Estate) -> Counter[str]:
+    """How often each act stands in the audit log of a tenant."""
+    with tenant_scope(estate.tenant.id):
+        return Counter(AuditEvent.objects.values_list("action", flat=True))
