@@ -70,9 +70,8 @@ SELECT id FROM stored
 _END: Final = """
 WITH given AS (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS given(
-        id text, attempt integer, status text, usage json, error json, incomplete_details json, extensions json,
-        policy_decisions json,
-        completed_at bigint, score json, output json
+        id text, tenant_id uuid, attempt integer, status text, usage json, error json, incomplete_details json,
+        extensions json, policy_decisions json, completed_at bigint, score json, output json
     )
 ), ended AS (
     UPDATE responses_api_response AS response
@@ -80,11 +79,13 @@ WITH given AS (
            incomplete_details = given.incomplete_details, extensions = given.extensions,
            policy_decisions = given.policy_decisions, completed_at = given.completed_at
       FROM given
-     WHERE response.id = given.id AND response.status = ANY(%(unfinished)s)
+     WHERE response.id = given.id AND response.tenant_id = given.tenant_id AND response.status = ANY(%(unfinished)s)
        AND (given.attempt IS NULL OR response.attempt = given.attempt)
     RETURNING response.id, response.tenant_id
 ), held AS (
-    SELECT ended.id, (SELECT count(*) FROM responses_api_item WHERE response_id = ended.id) AS items FROM ended
+    SELECT ended.id, (
+        SELECT count(*) FROM responses_api_item WHERE response_id = ended.id AND tenant_id = ended.tenant_id
+    ) AS items FROM ended
 ), written AS (
     INSERT INTO responses_api_item (id, tenant_id, response_id, position, is_output, data)
     SELECT item.data ->> 'id', ended.tenant_id, ended.id, held.items + item.place - 1, true, item.data
@@ -150,7 +151,7 @@ def finish(outcomes: Sequence[Outcome]) -> set[str]:
             if not outcome.is_stored:
                 continue
             if outcome.job.is_background:
-                row = _end(outcome.snapshot, outcome.score, outcome.job.attempt)
+                row = _end(outcome.job, outcome.snapshot, outcome.score, outcome.job.attempt)
                 held.append({**row, "policy_decisions": outcome.decisions})
             else:
                 row = _row(outcome.job, outcome.snapshot, outcome.score, outcome.snapshot["output"])
@@ -169,7 +170,7 @@ def finish(outcomes: Sequence[Outcome]) -> set[str]:
 def end(job: Job, snapshot: Json, score: Json | None, used: Used) -> bool:
     """End a background response whatever attempt runs. False where it has ended before, or was deleted."""
     with tenant_scope(uuid.UUID(job.tenant_id)):
-        if not _execute(_END, [_end(snapshot, score, attempt=None)]):
+        if not _execute(_END, [_end(job, snapshot, score, attempt=None)]):
             return False
         entry = Outcome(job, snapshot, used=used).entry()
         written = ledger.record([entry])
@@ -248,9 +249,10 @@ def _row(job: Job, snapshot: Json, score: Json | None, output: list[Json]) -> Js
     }
 
 
-def _end(snapshot: Json, score: Json | None, attempt: int | None) -> Json:
+def _end(job: Job, snapshot: Json, score: Json | None, attempt: int | None) -> Json:
     return {
         "id": snapshot["id"],
+        "tenant_id": job.tenant_id,
         "attempt": attempt,
         "status": snapshot["status"],
         "usage": snapshot["usage"],

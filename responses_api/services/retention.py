@@ -31,12 +31,13 @@ WITH old AS (
      WHERE tenant_id = %(tenant)s AND id < %(before)s AND id > %(after)s AND NOT status = ANY(%(unfinished)s)
      ORDER BY id LIMIT %(most)s FOR UPDATE SKIP LOCKED
 ), items AS (
-    DELETE FROM responses_api_item USING old WHERE response_id = old.id
+    DELETE FROM responses_api_item USING old WHERE tenant_id = %(tenant)s AND response_id = old.id
 ), keys AS (
     UPDATE responses_api_idempotentrequest SET is_gone = true
       FROM old WHERE tenant_id = %(tenant)s AND response_id = old.id
 ), gone AS (
-    DELETE FROM responses_api_response AS response USING old WHERE response.id = old.id
+    DELETE FROM responses_api_response AS response USING old
+     WHERE response.tenant_id = %(tenant)s AND response.id = old.id
 )
 SELECT id, root_id, completed_at FROM old ORDER BY id
 """

@@ -59,8 +59,9 @@ class TenantAdmin(ScopedAdmin):
         return is_operator(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whether the tenant may be changed."""
-        return may_decide(request)
+        """Whether the tenant may be changed; one that is being deleted stays switched off."""
+        is_ending = obj is not None and obj.deletion_asked_at is not None
+        return may_decide(request) and not is_ending
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Never: deleting would take every stored response along, in one transaction of unknown size."""

@@ -45,9 +45,14 @@ def is_page_for_people(path: str) -> bool:
     return path == "/" or _is_below(path, ACCOUNTS)
 
 
+def is_page_of_the_admin(path: str) -> bool:
+    """Whether an address is one of the admin's."""
+    return _is_below(path, ADMIN)
+
+
 def is_opened_by_a_browser(path: str) -> bool:
     """Whether an address is a page for people, or one of the admin."""
-    return is_page_for_people(path) or _is_below(path, ADMIN)
+    return is_page_for_people(path) or is_page_of_the_admin(path)
 
 
 def told_path(path: str) -> str:

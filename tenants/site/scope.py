@@ -1,18 +1,31 @@
-"""The admin's scope: an operator sees all tenants, a member the tenant they work in, everybody else no rows."""
+"""The admin's scope: an operator sees all tenants, a member the tenant they work in, everybody else no rows.
+
+The scope is one transaction around the view: what a view did before it failed is undone, and nobody is told of it.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
+from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from tenants.members import current_of, memberships_of
 from tenants.models import Membership
 from tenants.scoping import operator_scope, tenant_scope
+from tenants.site.pages import is_page_of_the_admin
 
-_ADMIN: Final = "/admin/"
 CURRENT_TENANT: Final = "antiphon_tenant"
 """Where a session keeps the id of the tenant that its person works in."""
+_HAS_FAILED: Final = "_antiphon_view_has_failed"
+
+
+class _Failed(Exception):
+    """A view has failed, and its answer is made: leaves the scope by the way that undoes."""
+
+    def __init__(self, answer: HttpResponse) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 class AdminScopeMiddleware:
@@ -26,13 +39,23 @@ class AdminScopeMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer, inside the scope where there is one."""
-        if not request.path.startswith(_ADMIN):
+        if not is_page_of_the_admin(request.path):
             return self.get_response(request)
         mine = _memberships(request)
         membership = current_of(mine, request.session.get(CURRENT_TENANT)) if mine else None
         request.memberships, request.membership = mine, membership  # type: ignore[attr-defined]
-        with _scope(request, membership):
-            return self.get_response(request)
+        try:
+            with _scope(request, membership):
+                answer = self.get_response(request)
+                if getattr(request, _HAS_FAILED, False) and connection.in_atomic_block:
+                    raise _Failed(answer)
+                return answer
+        except _Failed as failed:
+            return failed.answer
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> None:
+        """Note that the view has failed; its answer is made inside of the scope still."""
+        setattr(request, _HAS_FAILED, True)
 
 
 def membership_of(request: HttpRequest) -> Membership | None:

@@ -39,9 +39,8 @@ _WINDOW_HELP = (
     "it nothing is truncated or refused beforehand"
 )
 _PRICE_HELP = (
-    "what a million tokens of the model, or of each of the models, cost in the currency of ANTIPHON_CURRENCY: of "
-    "input, of output and, if it differs, of input that the backend had cached; may be repeated. "
-    "Without it they cost nothing"
+    "what a million tokens of the model, or of each of the models, cost in the currency of ANTIPHON_CURRENCY: input, "
+    "output and, if it differs, input that the backend had cached; may be repeated. Without it they cost nothing"
 )
 
 

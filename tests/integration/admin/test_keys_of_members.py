@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tenants.admin.keys import ApiKeyAdmin
 from tenants.keys import find_principal, forget, issue_key
 from tenants.models import ApiKey, AuditEvent, Membership, Tenant
 from tenants.models.key import all_scopes
@@ -107,3 +108,23 @@ def test_nobody_reaches_a_key_of_another_tenant(person: Person, friend: Tenant, 
     forget()
     assert find_principal(text) is not None
     assert key_of(stranger).name == "theirs"
+
+
+def test_what_a_page_did_before_it_failed_is_undone(
+    person: Person, friend: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = issue_key(friend, name="laptop")
+    key = key_of(friend)
+    browser = person("owner")
+    browser.raise_request_exception = False
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("the page cannot be made")
+
+    monkeypatch.setattr(ApiKeyAdmin, "_issued", fail)
+    assert browser.post(f"{KEYS}{key.pk}/rotate/", {"hours": "0"}).status_code == 500
+    assert key_of(friend).expires_at is None
+    forget()
+    assert find_principal(text) is not None
+    with operator_scope():
+        assert not AuditEvent.objects.filter(action="key.rotated").exists()

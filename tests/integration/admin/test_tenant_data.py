@@ -227,6 +227,17 @@ def test_a_tenant_is_out_at_once_and_gone_with_everything_in_the_end(
     assert end_asked_for() == 0
 
 
+def test_a_tenant_that_is_being_deleted_is_not_switched_on_again(
+    friend: Estate, sent: list[Any], admin_client: Browser
+) -> None:
+    browser_of(friend.owner).post(page(friend, "end"), {"name": friend.mark})
+    form = {"name": friend.mark, "is_active": "on"}
+    assert admin_client.post(page(friend, "change"), form).status_code == 403
+    assert "being deleted" in admin_client.get(TENANTS).content.decode()
+    with operator_scope():
+        assert not Tenant.objects.get(id=friend.tenant.id).is_active
+
+
 def test_a_response_that_runs_does_not_outlive_its_tenant(friend: Estate, sent: list[Any]) -> None:
     with tenant_scope(friend.tenant.id):
         row = Response.objects.get(id=friend.response_id)
