@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from responses_api.protocol.patterns import matches
 from tenants.addresses import read_network
 from tenants.models.key import all_scopes
 
@@ -18,7 +19,7 @@ class BadRule(ValueError):
 def may_use(model: str, allowed: Iterable[str]) -> bool:
     """Whether a model's name is one of these patterns (`*` is any letters); without any, every name is."""
     patterns = tuple(allowed)
-    return not patterns or any(_matches(model, pattern.split("*")) for pattern in patterns)
+    return not patterns or any(matches(pattern, model) for pattern in patterns)
 
 
 def checked_scopes(given: Sequence[str]) -> list[str]:
@@ -57,22 +58,3 @@ def _each_once(given: Sequence[str], what: str) -> list[str]:
     if len(once) > _MOST:
         raise BadRule(f"A key has at most {_MOST} allowed {what}.")
     return once
-
-
-def _matches(name: str, pieces: list[str]) -> bool:
-    """Whether a name consists of these pieces with any letters between them. (No regular expression: a tenant writes
-    the pattern and sends the name, and some of those take for ever.)
-    """
-    first, *rest = pieces
-    if not rest:
-        return name == first
-    *between, last = rest
-    if not (name.startswith(first) and name.endswith(last) and len(name) >= len(first) + len(last)):
-        return False
-    at, end = len(first), len(name) - len(last)
-    for piece in between:
-        found = name.find(piece, at, end)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return True

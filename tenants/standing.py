@@ -3,15 +3,14 @@
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from tenants.models import UsageRecord
 from tenants.scoping import tenant_scope
 from tenants.usage import Question, Usage, read_usage
+from tenants.windows import window_of
 
 DAY: Final = 86_400
-_MINUTE: Final = 60
 
 
 class AnyLimit(Protocol):
@@ -55,24 +54,9 @@ Reader = Callable[[uuid.UUID, Sequence[AnyLimit], int], dict[uuid.UUID, Standing
 """Reads where limits of one tenant stand at a unix second, by the limits' ids."""
 
 
-def window(metric: str, now: int) -> tuple[int, int] | None:
-    """The window of a metric that holds the unix second `now`: [start, end). None where it has none."""
-    if metric.endswith("_minute"):
-        start = now - now % _MINUTE
-        return start, start + _MINUTE
-    if metric.endswith("_day"):
-        start = now - now % DAY
-        return start, start + DAY
-    if metric.endswith("_month"):
-        first = datetime.fromtimestamp(now, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        following = first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
-        return int(first.timestamp()), int(following.timestamp())
-    return None
-
-
 def of_ledger(tenant_id: uuid.UUID, limits: Sequence[AnyLimit], now: int) -> dict[uuid.UUID, Standing]:
     """Where limits stand by what has ended: nothing is known of what runs."""
-    spans = {span for limit in limits if (span := window(limit.metric, now)) is not None}
+    spans = {span for limit in limits if (span := window_of(limit.metric, now)) is not None}
     with tenant_scope(tenant_id):
         used = {span: _used(*span) for span in spans}
     return {limit.id: _standing(limit, used, now) for limit in limits}
@@ -88,7 +72,7 @@ def _used(start: int, end: int) -> list[Usage]:
 
 
 def _standing(limit: AnyLimit, used: dict[tuple[int, int], list[Usage]], now: int) -> Standing:
-    span = window(limit.metric, now)
+    span = window_of(limit.metric, now)
     if span is None:
         return Standing(0, 0, None)
     concerned = (

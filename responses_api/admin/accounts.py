@@ -4,13 +4,13 @@ Pure: a line in, sentences out.
 """
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 from django.conf import settings
 
-_NANOS: Final = Decimal(10**9)
-_MILLION: Final = Decimal(10**6)
+from tenants.metrics import money_text
+
+_MILLION: Final = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,11 @@ def account_of(line: Any) -> Account:
 
 def money(nanos: int) -> str:
     """An amount of the ledger in the currency, exact."""
-    amount = (Decimal(nanos) / _NANOS).normalize()
-    return f"{amount:,f} {settings.CURRENCY}"
+    return f"{money_text(nanos, grouped=True)} {settings.CURRENCY}"
 
 
 def _term(name: str, tokens: int, price: int) -> Term:
-    return Term(
-        name, f"{tokens:,}", f"{money(price)} a million", money(int(Decimal(tokens) * price / _MILLION))
-    )
+    return Term(name, f"{tokens:,}", f"{money(price)} a million", money(tokens * price // _MILLION))
 
 
 def _reserved(line: Any) -> str:

@@ -15,7 +15,8 @@ from responses_api.protocol.job import Purpose
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.quotas.counters import COSTS, TOKENS, Check
-from responses_api.quotas.spending import MOST, byte_length, most_cost, strings
+from responses_api.quotas.spending import byte_length, most_cost, strings
+from tenants.metrics import MOST
 
 IMAGE_TOKENS: Final = 2_048
 _REQUEST_TOKENS: Final = 256

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from responses_api.quotas.spending import MOST
-from responses_api.quotas.windows import DAY, MINUTE, MONTH, window
 from tenants.limits import LimitSpec
+from tenants.metrics import MOST
 from tenants.standing import AnyLimit
+from tenants.windows import DAY, MINUTE, MONTH, window
 
 RUNNING: Final = "running"
 

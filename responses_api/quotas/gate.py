@@ -10,7 +10,8 @@ from responses_api.eventlog.turns import background_seconds
 from responses_api.quotas import names
 from responses_api.quotas.counters import Check, Reservation
 from responses_api.quotas.scripts import RESERVE
-from responses_api.quotas.windows import DAY, MINUTE, MONTH, kept_seconds
+from responses_api.quotas.windows import kept_seconds
+from tenants.windows import DAY, MINUTE, MONTH
 
 Answer = Literal["reserved", "held", "refused", "count", "wait"]
 

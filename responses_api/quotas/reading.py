@@ -1,9 +1,7 @@
-"""Where a key stands with its limits, for whoever wants to know."""
+"""Where the limits of a tenant stand by their counters (`tenants.standing` asks)."""
 
-import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
@@ -13,56 +11,34 @@ from responses_api.eventlog.connection import blocking_client
 from responses_api.quotas import names
 from responses_api.quotas.counters import HOMES, RUNNING, Check, Reservation, check_of, needed, scopes_of
 from responses_api.quotas.rebuilding import NotCounted, rebuild
-from responses_api.quotas.windows import window
 from tenants import standing
-from tenants.keys import Principal
+from tenants.standing import AnyLimit, Standing
+from tenants.windows import window
 
 log = structlog.get_logger(__name__)
 
 _MOST_LOOKS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """One limit and how much of it is gone: `used` for good, `reserved` for what runs; `remaining` is never below zero.
-
-    Amounts as the limit's own. `resets_at` is in unix seconds; None for what has no window.
-    """
-
-    spec: standing.AnyLimit
-    used: int
-    reserved: int
-    remaining: int
-    resets_at: int | None
-
-
-def usage_now(principal: Principal) -> list[Standing]:
-    """How each limit that holds for the key stands at this moment, in the order of `principal.limits`. Blocks: for
-    threads.
-
-    Raises RedisError or OSError while Valkey is away, the database's errors, and `rebuilding.NotCounted`.
-    """
-    return _read(principal.tenant_id, principal.limits, int(time.time()))
-
-
-def stand(
-    tenant_id: uuid.UUID, limits: Sequence[standing.AnyLimit], now: int
-) -> dict[uuid.UUID, standing.Standing]:
+def stand(tenant_id: uuid.UUID, limits: Sequence[AnyLimit], now: int) -> dict[uuid.UUID, Standing]:
     """Where any limits of a tenant stand, as `tenants.standing.Reader`: by the counters, and while those cannot be had
     by the ledger, which knows nothing of what runs.
     """
     try:
-        read = _read(tenant_id, limits, now)
+        return by_counters(tenant_id, limits, now)
     except (RedisError, OSError, NotCounted) as error:
         log.warning("limits are told by the ledger alone", error=type(error).__name__)
         return standing.of_ledger(tenant_id, limits, now)
-    return {found.spec.id: standing.Standing(found.used, found.reserved, found.resets_at) for found in read}
 
 
-def _read(tenant_id: uuid.UUID, limits: Sequence[standing.AnyLimit], at: int) -> list[Standing]:
+def by_counters(tenant_id: uuid.UUID, limits: Sequence[AnyLimit], at: int) -> dict[uuid.UUID, Standing]:
+    """Where limits stand by their counters, which are made where they are missing. Blocks: for threads.
+
+    Raises RedisError or OSError while Valkey is away, the database's errors, and `rebuilding.NotCounted`.
+    """
     checks = [check_of(limit) for limit in limits]
     if not checks:
-        return []
+        return {}
     prefix, client = names.prefix(tenant_id), blocking_client()
     letters = needed(checks)
     for _ in range(_MOST_LOOKS):
@@ -78,10 +54,10 @@ def _read(tenant_id: uuid.UUID, limits: Sequence[standing.AnyLimit], at: int) ->
                 Reservation.from_text(raw_id.decode(), tenant_id, text.decode())
                 for raw_id, text in held.items()
             ]
-            return [
-                _standing(check, int(value or 0), open_now, at)
+            return {
+                check.limit.id: _standing(check, int(value or 0), open_now, at)
                 for check, value in zip(checks, values, strict=True)
-            ]
+            }
         rebuild(tenant_id, missing, at)
     raise NotCounted
 
@@ -108,10 +84,4 @@ def _standing(check: Check, value: int, open_now: list[Reservation], at: int) ->
         if check.scope in scopes_of(reservation.key_id, reservation.model)
         and (home == RUNNING or window(home, reservation.created_at) == window(home, at))
     )
-    return Standing(
-        spec=check.limit,
-        used=max(0, value - reserved),
-        reserved=reserved,
-        remaining=max(0, check.amount - value),
-        resets_at=check.resets_at(at),
-    )
+    return Standing(max(0, value - reserved), reserved, check.resets_at(at))

@@ -8,9 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from responses_api.protocol.plain import Json
-
-MOST: Final = 2**53 - 1
-"""The largest amount that every part counts exactly: a number of Lua, as of JSON, is a double."""
+from tenants.metrics import MOST
 
 _MILLION: Final = 1_000_000
 _BYTES_PER_TOKEN: Final = 4

@@ -8,7 +8,8 @@ from django.conf import settings
 
 from responses_api.protocol.errors import ProtocolError, too_many_requests
 from responses_api.quotas.counters import COSTS, HOMES, RUNNING, TOKENS, Check, Reservation
-from responses_api.quotas.windows import MINUTE
+from tenants.metrics import money_text
+from tenants.windows import MINUTE
 
 _UNITS: Final = {
     "r": "requests per minute",
@@ -19,7 +20,6 @@ _UNITS: Final = {
     "D": "per day",
     "M": "per month",
 }
-_NANOS: Final = 1_000_000_000
 _HEADERS: Final = {"r": "requests", "t": "tokens"}
 
 
@@ -34,7 +34,7 @@ def amount(check: Check, value: int) -> str:
     """So much of what the limit counts: a number, or money with its currency."""
     if check.letter not in COSTS:
         return str(value)
-    return f"{value // _NANOS}.{value % _NANOS:09d}".rstrip("0").rstrip(".") + f" {settings.CURRENCY}"
+    return f"{money_text(value)} {settings.CURRENCY}"
 
 
 def refusal(check: Check, used: int, reservation: Reservation, headers: dict[str, str]) -> ProtocolError:

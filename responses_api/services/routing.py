@@ -19,12 +19,11 @@ from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.job import BackendSpec
 from responses_api.protocol.plain import Json
 from responses_api.services.database import in_database
+from tenants.metrics import NANOS
 from tenants.rules import may_use
 from tenants.scoping import operator_scope
 
 _SOONEST_RELOAD_SECONDS: Final = 0.2
-NANOS: Final = 10**9
-"""How many of the ledger's smallest units of money make one of the currency."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ import pytest
 import redis
 
 from responses_api.quotas.counters import HOMES, LETTERS, RUNNING
-from responses_api.quotas.windows import window
+from tenants.windows import window
 from tests.e2e.web import another_web, wait_until_it_answers
 from tests.support.client import wait_until
 from tests.support.metered import MeteredUpstream, read_of

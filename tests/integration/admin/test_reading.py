@@ -159,10 +159,10 @@ def test_the_account_adds_up(operator: Client, friend: Tenant) -> None:
     page = html(operator, page_of(response_id))
     for told in (
         "Reserved before it began: 2,024 tokens and 0.01274 USD.",
-        "<td>600</td><td>× 2.5 USD a million</td><td>0.0015 USD</td>",
+        "<td>600</td><td>× 2.50 USD a million</td><td>0.0015 USD</td>",
         "<td>400</td><td>× 0.25 USD a million</td><td>0.0001 USD</td>",
         "output, 50 of them reasoning",
-        "<td>200</td><td>× 10 USD a million</td><td>0.002 USD</td>",
+        "<td>200</td><td>× 10.00 USD a million</td><td>0.002 USD</td>",
         "<td>1,200</td><td></td><td>0.0036 USD</td>",
         "Settled at its end: 824 tokens given back, 0.00914 USD given back.",
     ):
@@ -184,9 +184,9 @@ def test_the_account_says_what_became_of_the_reservation(change: Json, told: str
 
 
 def test_money_is_exact() -> None:
-    assert money(0) == "0 USD"
+    assert money(0) == "0.00 USD"
     assert money(1) == "0.000000001 USD"
-    assert money(1_234_567_000_000_000) == "1,234,567 USD"
+    assert money(1_234_567_000_000_000) == "1,234,567.00 USD"
 
 
 def test_policy_decisions_are_sentences(operator: Client, friend: Tenant) -> None:

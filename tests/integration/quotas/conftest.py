@@ -1,5 +1,6 @@
 """Limits for the friend, and what is counted for it."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,13 +10,14 @@ import pytest
 from responses_api.eventlog.connection import blocking_client
 from responses_api.models import Backend, Route
 from responses_api.quotas import names
-from responses_api.quotas.reading import Standing, usage_now
+from responses_api.quotas.reading import by_counters
 from responses_api.services import routing
 from tenants import keys
 from tenants.keys import Principal
 from tenants.limits import limits_of
 from tenants.models import ApiKey, Limit, Tenant, UsageRecord
 from tenants.scoping import operator_scope
+from tenants.standing import Standing
 
 VALKEY: Any = blocking_client()
 SetLimit = Callable[..., Limit]
@@ -51,7 +53,9 @@ def principal_of(tenant: Tenant) -> Principal:
 
 def standings(tenant: Tenant) -> dict[str, Standing]:
     """Where the tenant's limits stand, by metric."""
-    return {standing.spec.metric: standing for standing in usage_now(principal_of(tenant))}
+    limits = principal_of(tenant).limits
+    found = by_counters(tenant.id, limits, int(time.time()))
+    return {limit.metric: found[limit.id] for limit in limits}
 
 
 def rows() -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from responses_api.quotas import names, settling
 from responses_api.quotas.counters import HOMES, RUNNING, Reservation, checks, needed, scopes_of
 from responses_api.quotas.gate import Decision, reserve
 from responses_api.quotas.rebuilding import Looked, begin, finish, windows_for
-from responses_api.quotas.windows import window
 from tenants.ledger import Entry, Sum
 from tenants.limits import LimitSpec
+from tenants.windows import window
 
 VALKEY: Any = blocking_client()
 KEYS = (uuid.UUID(int=1), uuid.UUID(int=2))
