@@ -97,7 +97,7 @@ def test_a_backend_is_made_with_its_routes(operator: Client) -> None:
     assert (route.context_window, route.backend.token_counting) == (32_000, "vllm")
     assert route.backend.images == "noted"
     prices = Route.objects.values_list("input_price", "cached_input_price", "output_price").get()
-    assert prices == (Decimal("0.25"), None, Decimal(2))
+    assert [*prices] == [Decimal("0.25"), None, Decimal(2)]
     assert "large" in operator.get(BACKENDS).content.decode()
     assert operator.get(f"{BACKENDS}{route.backend_id}/change/").status_code == 200
     assert "EXAMPLE_KEY" not in LogEntry.objects.get().change_message
