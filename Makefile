@@ -14,7 +14,7 @@ INSTALL := @command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON): An
 LOCK := $(UV) pip compile -q --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCKFLAGS)
 
-.PHONY: help run venv dev test check bench lock clean
+.PHONY: help run venv dev test check bench screenshots lock clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ check: dev ## Run ruff, mypy, import-linter and the check for missing migrations
 
 bench: dev ## Measure streams and requests per second (PEER=litellm puts LiteLLM's proxy beside it)
 	@exec $(BIN)/python -m tests.bench $(ARGS)
+
+screenshots: dev ## Make the README's pictures anew (FOLDER=... puts them elsewhere; EVERY_PAGE=1 takes every page)
+	@exec $(BIN)/python -m pytest -q -n 0 tests/browser/screenshots.py
 
 lock: ## Pin the versions anew (needs uv; LOCKFLAGS=--upgrade takes newer ones)
 	$(LOCK) -o requirements.lock requirements.in

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import environ
+from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 from config.mail import NOWHERE, mail_settings
@@ -276,6 +277,7 @@ UNFOLD = {
     "SITE_HEADER": "Antiphon",
     "SITE_SYMBOL": "forum",
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: _FAVICON}],
+    "STYLES": [lambda request: static("antiphon/admin.css")],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "SITE_URL": None,

@@ -1,0 +1,121 @@
+"""Every page, wide and narrow, light and dark: nobody is kept out, and nothing runs off the screen."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.browser.conftest import Mailbox
+from tests.browser.people import found_team, issue_key, sign_up
+from tests.support.service import Service
+
+WIDTHS: Final = (1280, 390)
+SCHEMES: Final = ("light", "dark")
+LOOKS: Final[tuple[tuple[int, Literal["light", "dark"]], ...]] = ((1280, "light"), (390, "dark"))
+"""How each page is visited: every width and every scheme once."""
+SERIOUS: Final = frozenset({"serious", "critical"})
+
+PUBLIC: Final = (
+    "/",
+    "/accounts/login/",
+    "/accounts/signup/",
+    "/accounts/password/reset/",
+    "/accounts/invitation/nothing/",
+)
+SIGNED_IN: Final = (
+    "/accounts/",
+    "/accounts/team/",
+    "/accounts/email/",
+    "/accounts/password/change/",
+    "/admin/",
+    "/admin/responses_api/response/",
+    "/admin/responses_api/response/{response}/change/",
+    "/admin/playground/",
+    "/admin/tenants/apikey/",
+    "/admin/tenants/apikey/add/",
+    "/admin/tenants/limit/",
+    "/admin/tenants/limit/add/",
+    "/admin/tenants/toolpolicy/",
+    "/admin/tenants/membership/",
+    "/admin/tenants/invitation/",
+    "/admin/tenants/invitation/add/",
+    "/admin/tenants/tenant/",
+    "/admin/tenants/tenant/{tenant}/purge/",
+    "/admin/tenants/tenant/{tenant}/end/",
+    "/admin/policies/try/",
+)
+
+
+@dataclass
+class Visitor:
+    """Somebody signed in, and what they have to look at."""
+
+    state: Any
+    ids: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def visitor(chromium: Browser, site: Service) -> Iterator[Visitor]:
+    """The owner of a team that has a key and a response."""
+    context = chromium.new_context(base_url=site.root_url)
+    page = context.new_page()
+    sign_up(page, "owner@pages.example", Mailbox(site.folder / "mails").newest_to)
+    found_team(page, "Pages")
+    body = site.client(issue_key(page, "laptop")).create(input="What is a page?").json()
+    page.goto("/admin/tenants/tenant/")
+    tenant = page.url.rstrip("/").split("/")[-2]
+    yield Visitor(context.storage_state(), {"response": body["id"], "tenant": tenant})
+    context.close()
+
+
+def contexts(chromium: Browser, site: Service, state: Any = None) -> Iterator[tuple[str, BrowserContext]]:
+    """A browser for each look."""
+    for width, scheme in LOOKS:
+        context = chromium.new_context(
+            base_url=site.root_url,
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            storage_state=state,
+            reduced_motion="reduce",
+        )
+        yield f"{width} {scheme}", context
+        context.close()
+
+
+def faults(page: Page, path: str, how: str) -> list[str]:
+    """What is wrong with a page as it is shown now."""
+    answer = page.goto(path)
+    assert answer is not None
+    found = [] if answer.status < 400 or path.endswith("nothing/") else [f"{how} {path}: {answer.status}"]
+    told = Axe().run(page).response
+    assert told["passes"], "axe looked at nothing"
+    for violation in told["violations"]:
+        if violation["impact"] in SERIOUS:
+            nodes = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
+            found.append(f"{how} {path}: {violation['id']}: {nodes}")
+    overhang = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if overhang > 1:
+        found.append(f"{how} {path}: {overhang} px too wide")
+    return found
+
+
+def test_pages_for_everybody_keep_nobody_out(chromium: Browser, site: Service) -> None:
+    found = []
+    for how, context in contexts(chromium, site):
+        page = context.new_page()
+        for path in PUBLIC:
+            found += faults(page, path, how)
+    assert found == []
+
+
+@pytest.mark.parametrize("path", SIGNED_IN)
+def test_a_page_of_the_site_keeps_nobody_out(
+    chromium: Browser, site: Service, visitor: Visitor, path: str
+) -> None:
+    found = []
+    for how, context in contexts(chromium, site, visitor.state):
+        found += faults(context.new_page(), path.format(**visitor.ids), how)
+    assert found == []
