@@ -1,0 +1,88 @@
+"""The property test of the counters finds faults: planted here one at a time, each in a script that counts."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from responses_api.quotas import gate, rebuilding, scripts, settling
+from tests.integration.quotas.test_counting import Counting
+
+QUICK = settings(
+    max_examples=200,
+    stateful_step_count=40,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+FAULTS = {
+    "settles what was settled": (
+        settling,
+        "SETTLE",
+        scripts._SETTLE,
+        "    redis.call('HDEL', KEYS[2], id)\n",
+        "",
+    ),
+    "gives no place back": (
+        settling,
+        "SETTLE",
+        scripts._SETTLE,
+        "then change = -1 end",
+        "then change = 0 end",
+    ),
+    "gives no tokens back": (
+        settling,
+        "SETTLE",
+        scripts._SETTLE,
+        "amount(now, letter) - amount(mine, letter)",
+        "amount(now, letter)",
+    ),
+    "counts on after a reservation was lost": (
+        settling,
+        "SETTLE",
+        scripts._SETTLE,
+        "    redis.call('HDEL', KEYS[1], unpack(scopes_of(ARGV[i + 4], ARGV[i + 5])))\n",
+        "",
+    ),
+    "passes a limit by one": (gate, "RESERVE", scripts._RESERVE, "> most then", "> most + 1 then"),
+    "holds no limit but the first": (
+        gate,
+        "RESERVE",
+        scripts._RESERVE,
+        "if is_hard and",
+        "if check == 1 and is_hard and",
+    ),
+    "forgets what was settled while it counted": (
+        rebuilding,
+        "FINISH",
+        scripts._FINISH,
+        "    add(parsed(text), false)\n",
+        "",
+    ),
+    "forgets what is reserved": (
+        rebuilding,
+        "FINISH",
+        scripts._FINISH,
+        "for _, text in ipairs(redis.call('HVALS', KEYS[2])) do add(parsed(text), true) end\n",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_a_script_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, name, text, right, wrong = FAULTS[fault]
+    assert text.count(right) == 1, "the script has changed: plant the fault anew"
+    monkeypatch.setattr(module, name, scripts.Script(text.replace(right, wrong)))
+    with pytest.raises(AssertionError) as found:
+        run_state_machine_as_test(Counting, settings=QUICK)
+    assert is_of_the_machine(found), "it failed for another reason"
+
+
+def is_of_the_machine(found: "pytest.ExceptionInfo[Any]") -> bool:
+    """Whether a claim of the machine's failed, and not something on the way to it."""
+    return found.traceback[-1].path.name == "test_counting.py"
