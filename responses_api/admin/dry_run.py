@@ -71,8 +71,8 @@ class DryRunForm(forms.Form):
     def __init__(self, tenant: Tenant, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.tenant = tenant
-        keys = ApiKey.objects.filter(tenant_id=tenant.id, revoked_at=None).order_by("name", "id")
-        shown = [(str(key.id), f"{key.name} ({key.prefix}…{key.last_four})") for key in keys]
+        keys = ApiKey.objects.filter(tenant_id=tenant.id, revoked_at=None, purpose="app")
+        shown = [(str(key.id), str(key)) for key in keys.order_by("name", "id")]
         self.fields["key"].choices = [("", "no key: the tenant's policy alone"), *shown]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:

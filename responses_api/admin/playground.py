@@ -17,6 +17,7 @@ from responses_api.services.routing import read_models
 from tenants.admin.base import is_operator, may_change, membership_of
 from tenants.models import Tenant
 from tenants.playground import playground_key
+from tenants.site.content_policy import content_policy
 
 _MOST_TENANTS: Final = 500
 _NO_STORE: Final = {"Cache-Control": "no-store"}
@@ -65,18 +66,6 @@ def _chosen(request: HttpRequest) -> Tenant:
 
 
 def _policy(request: HttpRequest) -> str:
-    """Nothing from elsewhere, and nothing to elsewhere. (The theme's own scripts are inline and evaluated.)"""
+    """As every page of the admin, but that it may open a WebSocket to this very host."""
     host = request.get_host()
-    return "; ".join(
-        (
-            "default-src 'self'",
-            "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data:",
-            f"connect-src 'self' ws://{host} wss://{host}",
-            "object-src 'none'",
-            "base-uri 'none'",
-            "form-action 'self'",
-            "frame-ancestors 'none'",
-        )
-    )
+    return content_policy(f"connect-src 'self' ws://{host} wss://{host}")

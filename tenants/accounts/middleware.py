@@ -1,4 +1,6 @@
-"""What the pages for people have in common: nothing foreign runs in them, no cache keeps them, errors are pages."""
+"""What the pages for people have in common: nothing foreign runs in them or in the admin's, no cache keeps them, errors
+are pages.
+"""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,7 +16,8 @@ from redis.exceptions import RedisError
 from requests import RequestException
 
 from tenants.mail import MailFailed
-from tenants.site.pages import is_page_for_people
+from tenants.site.content_policy import content_policy
+from tenants.site.pages import is_page_for_people, is_page_of_the_admin
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +26,7 @@ _AGAIN_SECONDS: Final = "30"
 
 
 class AccountPagesMiddleware:
-    """Headers and errors of the landing page and of everything below `/accounts/`."""
+    """Headers and errors of the landing page and of everything below `/accounts/`; what the admin's pages may load."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -34,6 +37,8 @@ class AccountPagesMiddleware:
         if is_page_for_people(request.path):
             response.headers.setdefault("Content-Security-Policy", _policy())
             response.headers["Cache-Control"] = "no-store"
+        elif is_page_of_the_admin(request.path):
+            response.headers.setdefault("Content-Security-Policy", content_policy())
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
@@ -66,7 +71,8 @@ def _page(request: HttpRequest, status: int, title: str, told: str) -> HttpRespo
 
 
 def _policy() -> str:
-    # Browsers hold the redirect that answers a form against `form-action`, too: the provider's pages are such.
+    # Browsers hold the redirect that answers a form against `form-action`, too: the provider's pages are such, and they
+    # may be at other hosts than its issuer, and lead on to further ones. So with a provider any host with TLS is one.
     apps: list[dict[str, Any]] = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
     issuers = [urlsplit(app["settings"]["server_url"]) for app in apps]
     targets = " ".join(["'self'", *(f"https: {issuer.scheme}://{issuer.netloc}" for issuer in issuers)])

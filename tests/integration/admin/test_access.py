@@ -19,8 +19,13 @@ LISTS = (
 
 
 @pytest.mark.parametrize("path", ["/admin/", *LISTS])
-def test_an_operator_opens_every_list(operator: Client, path: str) -> None:
-    assert operator.get(path).status_code == 200
+def test_an_operator_opens_every_list_to_which_nothing_comes_from_elsewhere(
+    operator: Client, path: str
+) -> None:
+    page = operator.get(path)
+    assert page.status_code == 200
+    allowed = page.headers["Content-Security-Policy"].split("; ")
+    assert {"default-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} <= set(allowed)
 
 
 @pytest.mark.parametrize("path", [f"{path}add/" for path in LISTS if "response/" not in path])
