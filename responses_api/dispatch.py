@@ -25,10 +25,11 @@ log = structlog.get_logger(__name__)
 GENERATE: Final = "antiphon.generate"
 GENERATE_BACKGROUND: Final = "antiphon.generate_background"
 BACKGROUND_QUEUE: Final = "antiphon.background"
+DEFAULT_QUEUE: Final = "antiphon.default"
 _TIER_QUEUES: Final = {
     "priority": "antiphon.priority",
-    "auto": "antiphon.default",
-    "default": "antiphon.default",
+    "auto": DEFAULT_QUEUE,
+    "default": DEFAULT_QUEUE,
     "flex": "antiphon.flex",
 }
 # In the order in which a worker serves them.

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -115,6 +115,18 @@ def rules_of(key: ApiKey) -> dict[str, Any]:
         "unserved_tools": key.unserved_tools,
         "purpose": key.purpose,
     }
+
+
+def change_key(key: ApiKey, rules: Mapping[str, Any], *, user: Any = None) -> None:
+    """Give `key` these rules and the name that it has, inside a scope; every process learns it at once."""
+    before = rules_of(ApiKey.objects.select_for_update(no_key=True, of=("self",)).get(pk=key.pk))
+    for name, value in rules.items():
+        setattr(key, name, value)
+    key.save(update_fields=["name", *rules])
+    after = rules_of(key)
+    changed = {name: [before[name], after[name]] for name in after if before[name] != after[name]}
+    audit.record("key.changed", str(key), tenant_id=key.tenant_id, user=user, changed=changed)
+    announce_change()
 
 
 def revoke_key(key: ApiKey, *, user: Any = None) -> None:

@@ -1,15 +1,13 @@
 """What a tenant's owners are told by e-mail."""
 
 import uuid
-from typing import Final
 
 from django.core.mail import EmailMessage
 
 from tenants.mail import MailFailed, deliver
 from tenants.models import Membership, Tenant
+from tenants.models.membership import OWNER
 from tenants.scoping import tenant_scope
-
-_OWNER: Final = "owner"
 
 
 def tell_owners(tenant_id: uuid.UUID, subject: str, text: str) -> int:
@@ -18,7 +16,7 @@ def tell_owners(tenant_id: uuid.UUID, subject: str, text: str) -> int:
     """
     with tenant_scope(tenant_id):
         tenant = Tenant.objects.filter(id=tenant_id).first()
-        owners = Membership.objects.filter(tenant_id=tenant_id, role=_OWNER, user__is_active=True)
+        owners = Membership.objects.filter(tenant_id=tenant_id, role=OWNER, user__is_active=True)
         addresses = [address for address in owners.values_list("user__email", flat=True) if address]
     if tenant is None or not addresses:
         return 0

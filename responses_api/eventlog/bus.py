@@ -72,7 +72,7 @@ def announce_access_change(**_: Any) -> None:
     """
     try:
         blocking_client().publish(names.BUS, ACCESS)
-    except RedisError as error:
+    except (RedisError, OSError) as error:
         log.warning(
             "a change of access could not be announced; caches expire by themselves", error=repr(error)
         )
@@ -83,10 +83,7 @@ def announce_deletion(tenant_id: str, root_id: str) -> None:
 
     Where Valkey is away their copies are found to be old when they are next asked for, or expire; the log says so.
     """
-    try:
-        blocking_client().publish(names.BUS, _DELETED + f"{tenant_id} {root_id}".encode())
-    except RedisError as error:
-        log.warning("a deletion could not be announced; copies expire by themselves", error=repr(error))
+    announce_deletions(tenant_id, [root_id])
 
 
 def announce_deletions(tenant_id: str, root_ids: Collection[str]) -> None:

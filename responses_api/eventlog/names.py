@@ -1,8 +1,8 @@
 """The names of everything the event log keeps in Valkey, in one place.
 
 All keys of one response, and of those that wait, expire by themselves; those with content within `JOURNAL_SECONDS` of
-its end. Only the list of
-workers and the sets of what they run have no time of their own; they are empty when nothing runs.
+its end. Only the list of workers and the sets of what they run have no time of their own; they are empty when nothing
+runs.
 """
 
 from typing import Final

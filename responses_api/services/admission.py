@@ -52,16 +52,23 @@ async def admitted(client: Any, job: Job, checks: Sequence[Check]) -> AsyncItera
     if not checks:
         yield {}
         return
-    reservation = reservation_of(job)
+    reservation, is_refused = reservation_of(job), False
     try:
-        yield await _admit(client, reservation, checks)
-    except BaseException as error:
-        if not isinstance(error, ProtocolError) or error.status != 429:
+        headers, refused = await _admit(client, reservation, checks)
+        if refused is not None:
+            is_refused = True
+            raise refused
+        yield headers
+    except BaseException:
+        if not is_refused:
             await asyncio.shield(_give_back(client, reservation))
         raise
 
 
-async def _admit(client: Any, reservation: Reservation, checks: Sequence[Check]) -> dict[str, str]:
+async def _admit(
+    client: Any, reservation: Reservation, checks: Sequence[Check]
+) -> tuple[dict[str, str], ProtocolError | None]:
+    """The headers of the answer, and the refusal where a limit has no room: then nothing was reserved."""
     try:
         decision = await _decided(client, reservation, checks)
     except (RedisError, OSError) as error:
@@ -73,7 +80,7 @@ async def _admit(client: Any, reservation: Reservation, checks: Sequence[Check])
     if decision.refused_by is not None:
         used = decision.used[checks.index(decision.refused_by)]
         headers = rate_headers(checks, decision.used, at)
-        raise refusal(decision.refused_by, used, reservation, headers)
+        return headers, refusal(decision.refused_by, used, reservation, headers)
     if decision.reached:
         telling = asyncio.create_task(_tell(reservation.tenant_id, decision.reached))
         _telling.add(telling)
@@ -81,7 +88,7 @@ async def _admit(client: Any, reservation: Reservation, checks: Sequence[Check])
     after = [
         value + reservation.amount(check.letter) for check, value in zip(checks, decision.used, strict=False)
     ]
-    return rate_headers(checks, after, at) if after else {}
+    return rate_headers(checks, after, at) if after else {}, None
 
 
 async def _decided(client: Any, reservation: Reservation, checks: Sequence[Check]) -> Decision:

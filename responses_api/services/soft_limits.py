@@ -6,14 +6,13 @@ from uuid import UUID
 
 from celery import current_app
 
-from responses_api.dispatch import destination
+from responses_api.dispatch import DEFAULT_QUEUE, destination
 from responses_api.quotas.counters import Check
 from responses_api.quotas.wording import described
 from tenants.audit import SYSTEM, record
 from tenants.scoping import tenant_scope
 
 TELL_OWNERS: Final = "antiphon.tell_owners"
-_QUEUE: Final = "antiphon.default"
 _EXPIRES_SECONDS: Final = 3600
 
 
@@ -39,7 +38,7 @@ def tell_reached(tenant_id: UUID, reached: Sequence[Check]) -> None:
             "A soft limit was reached",
             f"Requests go on, and this was reached:\n\n{limits}\n",
         ],
-        **destination(_QUEUE),
+        **destination(DEFAULT_QUEUE),
         expires=_EXPIRES_SECONDS,
         ignore_result=True,
     )

@@ -7,9 +7,9 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.http import urlencode
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import mark_safe
 
 from tenants.admin.base import show_time
 from tenants.models import ApiKey, Limit, ToolPolicy
@@ -104,5 +104,5 @@ class KeyColumns:
         ]
         return format_html_join(mark_safe(" · "), '<a class="underline" href="{}?{}">{}</a>', ways) or "-"
 
-    def _page(self, key: ApiKey) -> SafeString:
-        return format_html("{}", reverse("admin:tenants_apikey_change", args=[key.pk]))
+    def _page(self, key: ApiKey) -> str:
+        return reverse("admin:tenants_apikey_change", args=[key.pk])

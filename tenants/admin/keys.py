@@ -10,11 +10,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from tenants import audit
 from tenants.admin.base import ScopedAdmin, is_operator, may_change, membership_of
 from tenants.admin.key_forms import KeyForm, RotateForm
 from tenants.admin.key_pages import KeyColumns, StateFilter
-from tenants.keys import announce_change, new_key, revoke_key, rules_of
+from tenants.keys import change_key, new_key, revoke_key
 from tenants.models import ApiKey, Tenant
 from tenants.rotation import NotRotated, rotate_key
 
@@ -98,14 +97,7 @@ class ApiKeyAdmin(KeyColumns, ScopedAdmin):
             obj.refresh_from_db()
             setattr(request, _ISSUED, text)
             return
-        before = rules_of(ApiKey.objects.get(pk=obj.pk))
-        for name, value in rules.items():
-            setattr(obj, name, value)
-        obj.save(update_fields=["name", *_RULES])
-        after = rules_of(obj)
-        changed = {name: [before[name], after[name]] for name in after if before[name] != after[name]}
-        audit.record("key.changed", str(obj), tenant_id=obj.tenant_id, user=request.user, changed=changed)
-        announce_change()
+        change_key(obj, rules, user=request.user)
 
     def response_add(
         self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None

@@ -277,7 +277,9 @@ def _newest_of_tenants(ids: list[uuid.UUID]) -> dict[uuid.UUID, ToolPolicy]:
 def _keys(tenant: Tenant) -> list[ShownKey]:
     """The working keys of a tenant, each with what is known of its policy."""
     keys = list(
-        ApiKey.objects.filter(tenant_id=tenant.id, revoked_at=None).order_by("name", "id")[:_MOST_KEYS]
+        ApiKey.objects.filter(tenant_id=tenant.id, revoked_at=None, purpose="app").order_by("name", "id")[
+            :_MOST_KEYS
+        ]
     )
     rows = ToolPolicy.objects.filter(key_id__in=[key.id for key in keys]).order_by("key_id", "-version")
     in_force = {row.key_id: row for row in rows.distinct("key_id")}

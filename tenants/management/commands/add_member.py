@@ -7,10 +7,9 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
+from tenants.management.finding import tenant_named
 from tenants.members import NotAllowed, add_member
-from tenants.models import Tenant
 from tenants.models.membership import MEMBER, ROLES
-from tenants.scoping import operator_scope
 
 
 class Command(BaseCommand):
@@ -26,15 +25,11 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, tenant: str, email: str, role: str, **__: Any) -> None:
         """Find both and join them."""
-        with operator_scope():
-            found = Tenant.objects.filter(name=tenant).first()
-            if found is None:
-                raise CommandError(f"There is no tenant named {tenant!r}; `create_tenant` makes one.")
-            try:
-                membership = add_member(found, _account(email), role)
-            except NotAllowed as refusal:
-                raise CommandError(str(refusal)) from None
-            self.stdout.write(f"{membership.user.email or email} is {membership.role} of {tenant} now.")
+        try:
+            membership = add_member(tenant_named(tenant), _account(email), role)
+        except NotAllowed as refusal:
+            raise CommandError(str(refusal)) from None
+        self.stdout.write(f"{membership.user.email or email} is {membership.role} of {tenant} now.")
 
 
 def _account(name: str) -> Any:

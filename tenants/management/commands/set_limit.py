@@ -1,6 +1,5 @@
 """`manage.py set_limit TENANT --metric M --amount A [--key K] [--model NAME] [--soft]`: a limit of the operator."""
 
-import uuid
 from argparse import ArgumentParser
 from typing import Any
 
@@ -8,9 +7,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from tenants.limiting import describe, lift_limit, put_limit
+from tenants.management.finding import key_named, tenant_named
 from tenants.metrics import NAMES, read_amount
 from tenants.models import ApiKey, Limit, Tenant
-from tenants.scoping import operator_scope
+from tenants.scoping import tenant_scope
 
 
 class Command(BaseCommand):
@@ -39,11 +39,9 @@ class Command(BaseCommand):
         """Set it and say what holds."""
         if len(model) > 200:
             raise CommandError("--model must have at most 200 characters.")
-        with operator_scope():
-            owner = Tenant.objects.filter(name=tenant).first()
-            if owner is None:
-                raise CommandError(f"There is no tenant named {tenant!r}; `create_tenant` makes one.")
-            key = _key(owner, options["key"]) if options["key"] else None
+        owner = tenant_named(tenant)
+        key = key_named(owner, options["key"]) if options["key"] else None
+        with tenant_scope(owner.id):
             if options["lift"]:
                 self._lift(owner, key, metric, model, not options["soft"])
                 return
@@ -72,22 +70,3 @@ def _amount(metric: str, text: str) -> int:
         return read_amount(metric, text)
     except ValueError as error:
         raise CommandError(f"--amount: {error}") from None
-
-
-def _key(owner: Tenant, text: str) -> ApiKey:
-    keys: list[ApiKey] = [
-        key
-        for key in ApiKey.objects.filter(tenant=owner, revoked_at=None)
-        if text in (str(key.id), key.name, key.last_four) or _same_id(key.id, text)
-    ]
-    if len(keys) != 1:
-        found = "several keys" if keys else "no working key"
-        raise CommandError(f"--key: tenant {owner.name} has {found} with the id, name or last four {text!r}.")
-    return keys[0]
-
-
-def _same_id(key_id: uuid.UUID, text: str) -> bool:
-    try:
-        return uuid.UUID(text) == key_id
-    except ValueError:
-        return False
