@@ -16,12 +16,14 @@ from typing import Any, Final, Literal
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from tenants import audit
 from tenants.limits import LimitSpec, limits_of
-from tenants.models import ApiKey, Tenant
+from tenants.models import ApiKey, Membership, Tenant
 from tenants.models.key import all_scopes
+from tenants.models.membership import ADMIN, OWNER
 from tenants.policies import policies_in_force
 from tenants.rules import checked_addresses, checked_models, checked_scopes
 from tenants.scoping import operator_scope, tenant_scope
@@ -170,8 +172,7 @@ def find_principal(text: str) -> Principal | None:
 
 def _read_principal(digest: bytes) -> Principal | None:
     with operator_scope():
-        working = ApiKey.objects.filter(digest=digest, revoked_at=None, tenant__is_active=True)
-        key = working.select_related("tenant").first()
+        key = _working(digest=digest).select_related("tenant").first()
         if key is None:
             return None
         return Principal(
@@ -190,13 +191,26 @@ def _read_principal(digest: bytes) -> Principal | None:
 
 
 def still_working(key_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, float | None]:
-    """Those of these keys that are neither revoked nor of a tenant that is switched off, each with its end in unix
-    seconds (None: it has none). Asks the database, once for all of them.
+    """Those of these keys that still work, each with its end in unix seconds (None: it has none).
+
+    Asks the database, once for all of them.
     """
     with operator_scope():
-        working = ApiKey.objects.filter(id__in=key_ids, revoked_at=None, tenant__is_active=True)
-        ends = dict(working.values_list("id", "expires_at"))
+        ends = dict(_working(id__in=key_ids).values_list("id", "expires_at"))
     return {key_id: end.timestamp() if end else None for key_id, end in ends.items()}
+
+
+def _working(**which: Any) -> QuerySet[Any]:
+    """The keys that were not revoked, of tenants that are switched on, inside the operator's scope.
+
+    An app's key is its tenant's, whoever issued it. The playground's is its person's: it works while that person may
+    still ask in the tenant's name.
+    """
+    may_ask = Membership.objects.filter(
+        tenant_id=OuterRef("tenant_id"), user_id=OuterRef("created_by_id"), role__in=(OWNER, ADMIN)
+    )
+    stands = Q(created_by__is_active=True) & (Q(created_by__is_superuser=True) | Exists(may_ask))
+    return ApiKey.objects.filter(Q(purpose="app") | stands, revoked_at=None, tenant__is_active=True, **which)
 
 
 def forget() -> None:

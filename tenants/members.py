@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tenants import audit
+from tenants.keys import announce_change
 from tenants.models import Membership, Tenant
 from tenants.models.membership import ADMIN, MEMBER, OWNER
 from tenants.scoping import operator_scope, tenant_scope
@@ -89,6 +90,7 @@ def remove(tenant_id: uuid.UUID, membership_id: uuid.UUID, *, by: Any) -> None:
         _keep_an_owner(membership)
         subject = membership.user.email or str(membership.user)
         membership.delete()
+        announce_change()
         audit.record(
             "member.left" if leaves else "member.removed",
             subject,
@@ -110,6 +112,7 @@ def _give(membership: Membership, role: str, **by: Any) -> None:
         _keep_an_owner(membership)
     before, membership.role = membership.role, role
     membership.save(update_fields=["role"])
+    announce_change()  # the person's key of the playground may end with it
     subject = membership.user.email or str(membership.user)
     audit.record(
         "member.role_changed", subject, tenant_id=membership.tenant_id, **by, before=before, after=role

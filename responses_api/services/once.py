@@ -36,6 +36,7 @@ from responses_api.services.following import Place, follow, follow_journal
 from responses_api.services.identity import new_id
 from responses_api.services.keeping import as_kept
 from responses_api.services.listening import NOBODY_CAME, Ear, Listener, Said
+from responses_api.services.routing import check_allowed
 from responses_api.services.stored import answer_of, retrieve
 from tenants.keys import Principal
 from tenants.scoping import operator_scope, tenant_scope
@@ -94,9 +95,11 @@ async def create_once(
     """As `create`; a second request with the same key and body is given the first one's response.
 
     Raises `ProtocolError`: 409 `idempotency_key_reused` where the body is another one, 409
-    `idempotency_key_answer_gone` where the answer was not stored or was deleted.
+    `idempotency_key_answer_gone` where the answer was not stored or was deleted; 404 for a model that is not for this
+    key, also where another key of the tenant has the answer.
     """
     request = as_kept(principal, request)
+    check_allowed(request.model, principal.allowed_models)
     digest, mine = await asyncio.to_thread(_digest, request), new_id(RESPONSE)
     while True:
         held = await in_database(_reserve, principal.tenant_id, key, digest, mine)

@@ -54,7 +54,7 @@ def model_named(name: str, allowed: Sequence[str] = ()) -> ServedModel:
 
     Raises `ProtocolError` 404 `model_not_found`.
     """
-    _check_allowed(name, allowed)
+    check_allowed(name, allowed)
     if _is_stale(name):
         _read_together()
     return _known(name)
@@ -62,7 +62,7 @@ def model_named(name: str, allowed: Sequence[str] = ()) -> ServedModel:
 
 async def find_model(name: str, allowed: Sequence[str] = ()) -> ServedModel:
     """As `model_named`, for the event loop: what the table knows costs no change of threads."""
-    _check_allowed(name, allowed)
+    check_allowed(name, allowed)
     return await in_database(model_named, name, allowed) if _is_stale(name) else _known(name)
 
 
@@ -101,8 +101,11 @@ def _read_together() -> None:
         _reading = None
 
 
-def _check_allowed(name: str, allowed: Sequence[str]) -> None:
-    """A model that a key may not ask is told of as one that there is not: what others have is not its business."""
+def check_allowed(name: str, allowed: Sequence[str]) -> None:
+    """A model that a key may not ask is told of as one that there is not: what others have is not its business.
+
+    Raises `ProtocolError` 404 `model_not_found`.
+    """
     if not may_use(name, allowed):
         raise _unknown(name)
 

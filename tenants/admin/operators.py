@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from tenants.admin.base import OperatorAdmin
+from tenants.keys import announce_change
 from tenants.members import last_owner_of
 
 if TYPE_CHECKING:
@@ -50,6 +51,18 @@ class OperatorUserAdmin(_UserAdmin, OperatorAdmin):
         super().save_model(request, obj, form, change)
         if change and "email" in form.changed_data:
             EmailAddress.objects.filter(user=obj).delete()
+        if {"is_active", "is_superuser"} & set(form.changed_data):
+            announce_change()  # the person's keys of the playground end with it
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        """Delete, and have their keys of the playground end."""
+        super().delete_model(request, obj)
+        announce_change()
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """As `delete_model`, for each of the selected ones."""
+        super().delete_queryset(request, queryset)
+        announce_change()
 
     def get_deleted_objects(self, objs: QuerySet[Any] | Sequence[Any], request: HttpRequest) -> Any:
         """What goes along with an account. Whoever is a team's only owner cannot be deleted: it would have nobody."""

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from tenants.keys import find_principal, forget
+from tenants.keys import find_principal, forget, issue_key
+from tenants.members import remove
 from tenants.models import ApiKey, Membership, Tenant
 from tenants.scoping import operator_scope
+from tenants.signals import access_changed
 
 PAGE = "/admin/playground/"
 KEY = f"{PAGE}key/"
@@ -129,3 +132,38 @@ def test_the_page_tells_that_a_tenant_keeps_nothing(person: Person, friend: Tena
 def test_somebody_else_is_sent_to_sign_in(db: None) -> None:
     assert Client().get(PAGE).status_code == 302
     assert Client().post(KEY).status_code == 302
+
+
+@pytest.mark.parametrize("how", ["made a member", "taken out", "leaves", "switched off", "deleted"])
+def test_a_key_ends_with_what_its_person_may_do(
+    how: str, person: Person, friend: Tenant, django_capture_on_commit_callbacks: Any
+) -> None:
+    person("owner")  # the team keeps one
+    operator = Client()
+    operator.force_login(User.objects.create_superuser("operator", "operator@example.com", "a long password"))
+    theirs = key_for(person("admin"), friend)
+    app, user = issue_key(friend, name="an app's"), User.objects.get(username="admin")
+    with operator_scope():
+        membership = Membership.objects.get(user=user)
+    assert find_principal(theirs) is not None
+    assert find_principal(app) is not None
+    place = f"/admin/tenants/membership/{membership.pk}"
+    access_changed.connect(told := Mock())
+    with django_capture_on_commit_callbacks(execute=True):
+        match how:
+            case "made a member":
+                operator.post(f"{place}/change/", {"role": "member"})
+            case "taken out":
+                operator.post(f"{place}/delete/", {"post": "yes"})
+            case "leaves":
+                remove(friend.id, membership.pk, by=user)
+            case "switched off":
+                fields = {"username": "admin", "email": user.email}
+                operator.post(f"/admin/auth/user/{user.pk}/change/", fields)
+            case "deleted":
+                operator.post(f"/admin/auth/user/{user.pk}/delete/", {"post": "yes"})
+    access_changed.disconnect(told)
+    told.assert_called()  # so that every process forgets at once, as this one does here
+    forget()
+    assert find_principal(theirs) is None
+    assert find_principal(app) is not None

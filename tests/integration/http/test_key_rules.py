@@ -1,5 +1,6 @@
 """What a key may do: for how long, from where, which calls, which models."""
 
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from tenants.scoping import operator_scope
 from tests.integration.conftest import MODEL, client
 from tests.integration.websocket.conftest import Connect, connect  # noqa: F401  (a fixture)
 from tests.support.asgi import AsgiServer
+from tests.support.chat import chat_stream
 from tests.support.client import Client, wait_until
 from tests.support.upstream import ScriptedUpstream
 from tests.support.websocket import Refused
@@ -128,6 +130,19 @@ def test_a_model_that_is_not_allowed_is_one_that_there_is_not(
         assert len({answer.error["message"].replace(MODEL, "no-such") for answer in answers}) == 1
     assert upstream.requests() == []
     assert ask(bound, "/responses", "other/model").status == 200
+
+
+def test_an_answer_that_another_key_was_given_is_none_of_a_key_that_may_not_ask_its_model(
+    holder: Any, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=chat_stream("Hello"))
+    body, once = {"model": MODEL, "input": "Hello"}, {"Idempotency-Key": f"key-{uuid.uuid4()}"}
+    first = holder().request("POST", "/responses", body, once)
+    assert first.status == 200
+    refused = holder(allowed_models=["other/*"]).request("POST", "/responses", body, once)
+    assert (refused.status, refused.error["code"]) == (404, "model_not_found")
+    again = holder(allowed_models=["test-*"]).request("POST", "/responses", body, once)
+    assert again.json()["id"] == first.json()["id"]
 
 
 def test_a_socket_asks_for_the_rules_at_the_handshake_and_in_each_turn(
