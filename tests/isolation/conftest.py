@@ -11,33 +11,13 @@ from django.test import Client as Browser
 
 from responses_api.models import Backend
 from tenants import keys, scoping
-from tests.integration.conftest import (
-    MODEL,
-    backend,
-    client,
-    database,
-    django_db_setup,
-    running_upstream,
-    running_worker,
-    server,
-    upstream,
-)
+from tests.integration.fixtures import MODEL, client
 from tests.integration.websocket.conftest import connect
 from tests.isolation.world import Estate, make_estate
 from tests.support.asgi import AsgiServer
 from tests.support.client import Client
 
-__all__ = [
-    "MODEL",
-    "backend",
-    "connect",
-    "database",
-    "django_db_setup",
-    "running_upstream",
-    "running_worker",
-    "server",
-    "upstream",
-]
+__all__ = ["MODEL", "connect"]
 
 
 @pytest.fixture(params=["both walls", "row-level security alone"], autouse=True)

@@ -5,7 +5,7 @@ import pytest
 from tenants.keys import issue_key, revoke_key
 from tenants.models import ApiKey, Tenant
 from tenants.scoping import tenant_scope
-from tests.integration.conftest import MODEL, client
+from tests.integration.fixtures import MODEL, client
 from tests.support.asgi import AsgiServer
 from tests.support.client import Client, wait_until
 from tests.support.upstream import ScriptedUpstream

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.integration.conftest import MODEL
+from tests.integration.fixtures import MODEL
 from tests.support.chat import ToolCall, chat_calls, chat_json, chat_stream
 from tests.support.checks import checked_response, checked_stream
 from tests.support.client import Client, Json

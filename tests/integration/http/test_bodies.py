@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from responses_api.http.body import parse_json, read_body
 from responses_api.protocol.errors import ProtocolError
-from tests.integration.conftest import MODEL
+from tests.integration.fixtures import MODEL
 from tests.support.checks import checked_response
 from tests.support.client import Answer, Client
 

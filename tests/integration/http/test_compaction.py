@@ -14,7 +14,7 @@ from responses_api.services import routing
 from responses_api.services.identity import now
 from tenants.models import Tenant
 from tenants.scoping import tenant_scope
-from tests.integration.conftest import MODEL
+from tests.integration.fixtures import MODEL
 from tests.support.asgi import AsgiExchange
 from tests.support.chat import ToolCall, chat_calls, chat_error, chat_json, chat_stream, chunk, frame
 from tests.support.checks import checked_response, checked_stream

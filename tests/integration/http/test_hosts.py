@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.conftest import MODEL
+from tests.integration.fixtures import MODEL
 from tests.support.asgi import AsgiClient
 from tests.support.client import Answer, Client
 

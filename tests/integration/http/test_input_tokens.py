@@ -8,7 +8,7 @@ import pytest
 from responses_api.models import Backend, Item, Response
 from responses_api.services import routing
 from tenants.scoping import operator_scope
-from tests.integration.conftest import MODEL, UPSTREAM_KEY, UPSTREAM_MODEL
+from tests.integration.fixtures import MODEL, UPSTREAM_KEY, UPSTREAM_MODEL
 from tests.support.chat import chat_error, chat_stream
 from tests.support.client import Answer, Client
 from tests.support.upstream import ScriptedUpstream

@@ -7,7 +7,7 @@ import pytest
 
 from tenants.keys import issue_key
 from tenants.models import Tenant
-from tests.integration.conftest import client
+from tests.integration.fixtures import client
 from tests.support.asgi import AsgiServer
 from tests.support.chat import DONE, ToolCall, chat_calls, chunk, frame
 from tests.support.checks import checked_response, checked_stream, output_text

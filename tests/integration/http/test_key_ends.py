@@ -11,7 +11,7 @@ import pytest
 from tenants.keys import announce_change, issue_key, revoke_key
 from tenants.models import ApiKey, Tenant
 from tenants.scoping import operator_scope, tenant_scope
-from tests.integration.conftest import MODEL, client
+from tests.integration.fixtures import MODEL, client
 from tests.integration.websocket.conftest import Connect, connect  # noqa: F401  (a fixture)
 from tests.support.asgi import AsgiServer
 from tests.support.chat import chat_stream

@@ -16,7 +16,7 @@ from tenants import last_use
 from tenants.keys import forget, issue_key
 from tenants.models import ApiKey, Tenant
 from tenants.scoping import operator_scope
-from tests.integration.conftest import MODEL, client
+from tests.integration.fixtures import MODEL, client
 from tests.integration.websocket.conftest import Connect, connect  # noqa: F401  (a fixture)
 from tests.support.asgi import AsgiServer
 from tests.support.chat import chat_stream

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pytest_django import Settings
 
-from tests.integration.conftest import MODEL
+from tests.integration.fixtures import MODEL
 from tests.support.asgi import AsgiServer
 from tests.support.client import Answer, Client, Json
 from tests.support.websocket import Socket

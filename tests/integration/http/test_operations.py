@@ -14,7 +14,7 @@ from config.local.valkey import free_port
 from responses_api.eventlog import claims, names
 from responses_api.eventlog.connection import asyncio_client, blocking_client
 from tenants.models import Tenant
-from tests.integration.conftest import UPSTREAM_KEY
+from tests.integration.fixtures import UPSTREAM_KEY
 from tests.support.chat import chat_error, chat_stream
 from tests.support.checks import checked_stream
 from tests.support.client import Client

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from responses_api.dispatch import QUEUES
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from responses_api.services.reap import reap
@@ -120,8 +121,9 @@ def test_after_the_end_only_the_journal_of_a_stored_stream_is_left_and_it_expire
     left = [key.decode() for key in VALKEY.keys(f"*{response['id']}*")]
     assert left == ([names.journal(response["id"])] if store and stream else [])
     lasting = [key for key in VALKEY.keys("*") if VALKEY.ttl(key) == -1]
-    # The list of workers, and the broker's own bindings, which name queues.
+    # The list of workers, and the broker's own: bindings, which name queues, and tickets, which name nobody.
     assert {key for key in lasting if not key.startswith(b"_kombu.")} <= {
         names.WORKERS.encode(),
+        *(queue.encode() for queue in QUEUES),
         *(key for key in lasting if key.startswith(b"antiphon:running:")),
     }

@@ -12,7 +12,7 @@ from responses_api.services import routing
 from responses_api.services.identity import now
 from tenants.models import Tenant
 from tenants.scoping import tenant_scope
-from tests.integration.conftest import MODEL, UPSTREAM_MODEL
+from tests.integration.fixtures import MODEL, UPSTREAM_MODEL
 from tests.support.chat import DONE, ToolCall, chat_stream, chunk, frame
 from tests.support.checks import checked_response, checked_stream, stored_response
 from tests.support.client import Client

@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import Settings
 
-from tests.integration.conftest import UPSTREAM_KEY, UPSTREAM_MODEL
+from tests.integration.fixtures import UPSTREAM_KEY, UPSTREAM_MODEL
 from tests.support.chat import chat_json, chat_stream
 from tests.support.checks import assert_unknown_to, checked_response, checked_stream, output_text
 from tests.support.client import Client, Json

@@ -9,7 +9,7 @@ from responses_api.models import Response
 from tenants.keys import forget, issue_key
 from tenants.models import ApiKey, Tenant, ToolPolicy
 from tenants.scoping import tenant_scope
-from tests.integration.conftest import client
+from tests.integration.fixtures import client
 from tests.support.asgi import AsgiServer
 from tests.support.chat import ToolCall, chat_calls, chat_stream, chunk, frame
 from tests.support.checks import checked_response, checked_stream

@@ -7,7 +7,7 @@ import pytest
 
 from tenants.keys import issue_key
 from tenants.models import Tenant
-from tests.integration.conftest import client
+from tests.integration.fixtures import client
 from tests.support.asgi import AsgiServer
 from tests.support.chat import ToolCall, chat_calls, chat_json, chat_stream
 from tests.support.checks import checked_response, checked_stream

@@ -9,7 +9,7 @@ import pytest
 from responses_api.models import Backend, Route
 from responses_api.protocol.plain import Json
 from responses_api.services import routing
-from tests.integration.conftest import MODEL
+from tests.integration.fixtures import MODEL
 from tests.support.chat import chat_error, chat_stream
 from tests.support.checks import assert_unknown_to, checked_response, checked_stream
 from tests.support.client import Answer, Client

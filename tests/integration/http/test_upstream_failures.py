@@ -8,7 +8,7 @@ from pytest_django import Settings
 from config.local.valkey import free_port
 from responses_api.models import Backend
 from responses_api.services import routing
-from tests.integration.conftest import UPSTREAM_KEY
+from tests.integration.fixtures import UPSTREAM_KEY
 from tests.support.chat import chat_error, chat_stream, frame
 from tests.support.checks import assert_unknown_to, checked_stream, output_text, stored_response
 from tests.support.client import Answer, Client, Json

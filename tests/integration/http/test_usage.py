@@ -10,7 +10,7 @@ from tenants.keys import forget, issue_key, new_key
 from tenants.models import ApiKey, Limit, Tenant
 from tenants.rollup import roll_up
 from tenants.scoping import operator_scope
-from tests.integration.conftest import client
+from tests.integration.fixtures import client
 from tests.integration.tenants.ledger import NOON, spend
 from tests.support.asgi import AsgiServer
 from tests.support.client import Client, Json

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import Permission
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import override_settings
 from django.test.utils import setup_databases, teardown_databases
+from psycopg.errors import DeadlockDetected
 from pytest_django.plugin import DjangoDbBlocker
 
 from config.asgi import application
@@ -66,8 +67,19 @@ def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Itera
     """Committed data for one test."""
     with django_db_blocker.unblock():
         yield
-        with connection.cursor() as cursor:
-            cursor.execute(f"TRUNCATE {', '.join(_tables())} CASCADE")
+        _empty()
+
+
+def _empty() -> None:
+    """Empty the tables, once what a test left running has stored its end: both want several locks, in other orders."""
+    while True:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"TRUNCATE {', '.join(_tables())} CASCADE")
+            return
+        except OperationalError as error:
+            if not isinstance(error.__cause__, DeadlockDetected):
+                raise
 
 
 @cache
