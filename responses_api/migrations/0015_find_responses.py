@@ -1,7 +1,4 @@
-"""Responses are found by model, key, state and metadata without reading all of a tenant's.
-
-Each index begins with the tenant and ends with the id, so that it gives the newest first and a page at a time.
-"""
+"""Responses are found by metadata without reading all of a tenant's."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -30,7 +27,6 @@ CASCADE = """
 ALTER TABLE responses_api_metadataentry ADD CONSTRAINT metadata_of_response
   FOREIGN KEY (response_id) REFERENCES responses_api_response (id) ON DELETE CASCADE
 """
-NOT_COMPLETED = ("queued", "in_progress", "incomplete", "failed", "cancelled")
 
 
 class Migration(migrations.Migration):
@@ -75,21 +71,5 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="metadataentry",
             index=models.Index(fields=["tenant", "digest", "-response_id"], name="response_by_metadata"),
-        ),
-        migrations.AddIndex(
-            model_name="response",
-            index=models.Index(fields=["tenant", "key_id", "-id"], name="response_by_key"),
-        ),
-        migrations.AddIndex(
-            model_name="response",
-            index=models.Index(fields=["tenant", "model", "-id"], name="response_by_model"),
-        ),
-        migrations.AddIndex(
-            model_name="response",
-            index=models.Index(
-                condition=models.Q(("status__in", NOT_COMPLETED)),
-                fields=["tenant", "status", "-id"],
-                name="response_not_completed",
-            ),
         ),
     ]
