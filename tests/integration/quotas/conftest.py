@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -51,11 +52,25 @@ def principal_of(tenant: Tenant) -> Principal:
         return Principal(tenant.id, key.id, limits=limits_of(tenant.id, key.id))
 
 
-def standings(tenant: Tenant) -> dict[str, Standing]:
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Where a limit stands, and what is left of it."""
+
+    used: int
+    reserved: int
+    remaining: int
+
+
+def standings(tenant: Tenant) -> dict[str, Held]:
     """Where the tenant's limits stand, by metric."""
     limits = principal_of(tenant).limits
     found = by_counters(tenant.id, limits, int(time.time()))
-    return {limit.metric: found[limit.id] for limit in limits}
+    return {limit.metric: _held(limit.amount, found[limit.id]) for limit in limits}
+
+
+def _held(amount: int, standing: Standing) -> Held:
+    left = max(0, amount - standing.used - standing.reserved)
+    return Held(standing.used, standing.reserved, left)
 
 
 def rows() -> list[dict[str, Any]]:
