@@ -16,12 +16,15 @@ from aiohttp import web
 
 from tests.support.chat import Json, frame
 
+WORD = "word "
 _SLOW_SECONDS = 0.05
 
 
 @dataclass(slots=True)
 class Delivery:
-    """What went out for one request: tokens read, words written, and whether the answer was whole."""
+    """What went out for one request: tokens read, words written, and whether the answer came to its end. Written down
+    before it is sent: what was received never is more.
+    """
 
     read: int
     written: int = 0
@@ -77,15 +80,15 @@ class MeteredUpstream:
         asked = min(int(words), body.get("max_tokens", 10**6))
         for _ in range(asked // 2 if mode == "cut" else asked):
             delivery.written += 1
-            await response.write(frame(_chunk(delivery, delta={"content": "word "})))
+            await response.write(frame(_chunk(delivery, delta={"content": WORD})))
             await asyncio.sleep(_SLOW_SECONDS if mode == "slow" else 0)
         if mode == "cut":
             assert request.transport is not None
             request.transport.close()
             return response
         finish = "stop" if asked == int(words) else "length"
-        await response.write(frame(_chunk(delivery, delta={}, finish=finish)) + b"data: [DONE]\n\n")
         delivery.is_whole = True
+        await response.write(frame(_chunk(delivery, delta={}, finish=finish)) + b"data: [DONE]\n\n")
         return response
 
 
