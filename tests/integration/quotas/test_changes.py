@@ -153,5 +153,5 @@ def test_a_soft_limit_of_nothing_is_reached_by_the_first_request_and_its_owners_
     for message in mail.outbox:
         assert message.subject.endswith("A soft limit was reached: friend")
         assert "* 0 requests per minute of the tenant\n" in str(message.body)
-        assert f"* 0 USD per day of the tenant, for the model '{friend.model}'\n" in str(message.body)
+        assert f"* 0.00 USD per day of the tenant, for the model '{friend.model}'\n" in str(message.body)
         assert "secret" not in str(message.body)

@@ -29,8 +29,7 @@ from tests.support.client import Client
 from tests.support.upstream import ScriptedUpstream
 
 BEGUN = chat_stream("Hel", "lo there", finish=None, usage=None, done=False)
-SETTLED = 60
-"""After so many seconds nobody settles his row any more."""
+LATER = 60
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +40,11 @@ def limits(set_limit: SetLimit, settings: Settings) -> None:
     settings.QUEUE_SECONDS = 5
 
 
-def sweep_in(seconds: int) -> int:
-    """Sweep as it would be done so much later."""
+def sweep_at(moment: int) -> int:
+    """Sweep as it would be done at this moment."""
     VALKEY.delete(names.sweep())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "now", lambda: now() + seconds)
+        patch.setattr(sweep, "now", lambda: moment)
         return sweep.sweep()
 
 
@@ -74,10 +73,11 @@ def test_a_row_that_nobody_settled_is_settled_by_what_it_says_and_once(
     assert friend.create(input="Hello", max_output_tokens=100).status == 200
     held = standings(friend_tenant)
     assert (len(rows()), held["concurrent_responses"].reserved, held["tokens_per_day"].used) == (1, 1, 0)
-    assert sweep_in(0) == 0, "who wrote the row has a moment to settle it"
-    assert sweep_in(SETTLED) == 1
+    ended_at = rows()[0]["ended_at"]
+    assert sweep_at(ended_at + 5) == 0, "who wrote the row has a moment to settle it"
+    assert sweep_at(ended_at + 6) == 1
     assert open_reservations(friend_tenant.id) == 0
-    assert sweep_in(SETTLED) == 0
+    assert sweep_at(ended_at + 7) == 0
     left = standings(friend_tenant)
     assert (left["tokens_per_day"].used, left["tokens_per_day"].reserved) == (1_050, 0)
     assert left["concurrent_responses"].reserved == 0
@@ -88,8 +88,8 @@ def test_a_row_that_nobody_settled_is_settled_by_what_it_says_and_once(
 def test_a_request_whose_job_is_nowhere_is_given_back_with_a_row_that_says_so(friend_tenant: Tenant) -> None:
     lost = hold(friend_tenant, 700)
     assert standings(friend_tenant)["tokens_per_day"].reserved == 700
-    assert sweep_in(3 * 5 - 1) == 0, "it may still be on its way to a worker"
-    assert sweep_in(SETTLED) == 1
+    assert sweep_at(lost.created_at + 3 * 5) == 0, "it may still be on its way to a worker"
+    assert sweep_at(lost.created_at + 3 * 5 + 1) == 1
     (row,) = rows()
     assert (row["response_id"], row["key_id"], row["model"]) == (lost.response_id, lost.key_id, lost.model)
     assert (row["status"], row["error_code"]) == ("failed", "worker_lost")
@@ -109,14 +109,14 @@ def test_what_runs_and_what_waits_is_left_alone_however_long_it_takes(
     with friend.stream(input="Hello", store=False) as running:
         running.read_event("response.output_text.delta")
         assert open_reservations(friend_tenant.id) == 2
-        assert sweep_in(10_000) == 0
+        assert sweep_at(now() + 10_000) == 0
     assert open_reservations(friend_tenant.id) >= 1
 
 
 @pytest.mark.usefixtures("friend")
 def test_who_ends_after_the_sweep_finds_its_end_written(friend_tenant: Tenant) -> None:
     lost = hold(friend_tenant, 700)
-    assert sweep_in(SETTLED) == 1
+    assert sweep_at(now() + LATER) == 1
     late = Entry(
         lost.response_id,
         lost.tenant_id,
@@ -141,7 +141,7 @@ def test_one_tenant_that_cannot_be_swept_does_not_keep_the_others_waiting(
     VALKEY.hset(names.prefix(stranger_tenant.id) + "open", "resp_1", "not a reservation")
     hold(friend_tenant, 700)
     try:
-        assert sweep_in(SETTLED) == 1
+        assert sweep_at(now() + LATER) == 1
     finally:
         VALKEY.delete(names.prefix(stranger_tenant.id) + "open")
     assert open_reservations(friend_tenant.id) == 0
@@ -152,7 +152,7 @@ def test_only_one_process_sweeps_at_a_time(friend_tenant: Tenant) -> None:
     hold(friend_tenant, 700)
     VALKEY.set(names.sweep(), b"1", px=60_000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "now", lambda: now() + SETTLED)
+        patch.setattr(sweep, "now", lambda: now() + LATER)
         assert sweep.sweep() == 0
     assert open_reservations(friend_tenant.id) == 1
-    assert sweep_in(SETTLED) == 1
+    assert sweep_at(now() + LATER) == 1
