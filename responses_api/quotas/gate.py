@@ -6,10 +6,11 @@ from typing import Any, Final, Literal
 
 from django.conf import settings
 
+from responses_api.eventlog.connection import blocking_client
 from responses_api.eventlog.turns import background_seconds
 from responses_api.quotas import names
 from responses_api.quotas.counters import Check, Reservation
-from responses_api.quotas.scripts import RESERVE
+from responses_api.quotas.scripts import RAISE, RESERVE
 from responses_api.quotas.windows import kept_seconds
 from tenants.windows import DAY, MINUTE, MONTH
 
@@ -57,6 +58,22 @@ async def reserve(client: Any, reservation: Reservation, checks: Sequence[Check]
         return Decision("refused", used, refused_by=checks[int(reply[1]) - 1])
     reached = tuple(checks[int(place) - 1] for place in reply[1].split())
     return Decision("reserved", used, reached=reached)
+
+
+def hold_more(more: Reservation, checks: Sequence[Check]) -> Literal["raised", "refused", "wait", "gone"]:
+    """Hold `more` tokens and money for a response that is admitted, if every hard limit has room. Blocks: for threads.
+
+    `gone` where nothing is held for it: no limit held when it came, or Valkey was lost. Raises RedisError or OSError.
+    """
+    prefix = names.prefix(more.tenant_id)
+    arguments: list[Any] = [prefix, more.response_id, more.tokens, more.nanos]
+    for check in checks:
+        if check.limit.is_hard:
+            arguments += [check.scope, check.letter, check.amount]
+    answer: Any = RAISE.run(
+        blocking_client(), [prefix + name for name in ("counted", "open", "lock")], arguments
+    )
+    return answer.decode()  # type: ignore[no-any-return]
 
 
 def kept() -> list[int]:

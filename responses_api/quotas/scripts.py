@@ -81,6 +81,34 @@ end
 return {'reserved', table.concat(reached, ' '), unpack(used)}
 """
 
+_RAISE: Final = """
+local prefix, id = ARGV[1], ARGV[2]
+local more = {tokens = tonumber(ARGV[3]), nanos = tonumber(ARGV[4])}
+if redis.call('EXISTS', KEYS[3]) == 1 then return 'wait' end
+local held = redis.call('HGET', KEYS[2], id)
+if not held then return 'gone' end
+local mine = parsed(held)
+local function by(letter) return (letter == 'c' or letter == 'r') and 0 or amount(more, letter) end
+for i = 5, #ARGV, 3 do
+  local scope, letter, most = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local now = redis.call('HGET', home(prefix, letter, mine.created, mine.month), scope .. letter)
+  if now and by(letter) > 0 and tonumber(now) + by(letter) > most then return 'refused' end
+end
+local scopes = scopes_of(mine.key, mine.model)
+local counted = redis.call('HMGET', KEYS[1], unpack(scopes))
+for n, scope in ipairs(scopes) do
+  for letter in string.gmatch(counted[n] or '', '.') do
+    local place = home(prefix, letter, mine.created, mine.month)
+    if by(letter) > 0 and redis.call('EXISTS', place) == 1 then
+      redis.call('HINCRBY', place, scope .. letter, whole(by(letter)))
+    end
+  end
+end
+redis.call('HSET', KEYS[2], id, table.concat({whole(mine.created), whole(mine.month), whole(mine.tokens + more.tokens),
+                                              whole(mine.nanos + more.nanos), mine.key, mine.model}, ' '))
+return 'raised'
+"""
+
 _SETTLE: Final = """
 local prefix = ARGV[1]
 local is_locked = redis.call('EXISTS', KEYS[3]) == 1
@@ -213,6 +241,8 @@ class Script:
 
 
 RESERVE: Final = Script(_RESERVE)
+"""Keys: counted, open, lock."""
+RAISE: Final = Script(_RAISE)
 """Keys: counted, open, lock."""
 SETTLE: Final = Script(_SETTLE)
 """Keys: counted, open, lock, during."""

@@ -22,10 +22,11 @@ from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import decode, frames_to_data
-from responses_api.quotas.spending import Used
+from responses_api.quotas.spending import Used, cost
 from responses_api.services.charges import told_usage
 from responses_api.services.endings import broken_off, numbered
 from responses_api.services.finish import end, kept_of, open_row
+from responses_api.services.room import has_room
 from responses_api.services.running import opening, running_snapshot
 from tenants.scoping import tenant_scope
 
@@ -118,10 +119,17 @@ def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
     """Give a response to another worker: its own was lost, or stopped in order and handed it on. False where it may not
     be given on any more, or has ended.
     """
-    spent = Used.from_plain(job.spent).plus(told_usage(job, journal.read_events(job.response_id)))
-    again = replace(job, attempt=job.attempt + 1, losses=job.losses + is_loss, spent=spent.to_plain())
+    used = told_usage(job, journal.read_events(job.response_id))
+    spent = Used.from_plain(job.spent).plus(used).to_plain()
+    again = replace(job, attempt=job.attempt + 1, losses=job.losses + is_loss, spent=spent)
     if again.losses > _MOST_LOSSES or again.attempt >= _MOST_ATTEMPTS:
         return False
+    if job.reserved is not None:
+        more = {"tokens": used.tokens, "nanos": cost(used, job.prices)}
+        if not has_room(job, more):
+            log.warning("a quota has no room for another attempt", response_id=job.response_id)
+            return False
+        again = replace(again, reserved={name: job.reserved[name] + more[name] for name in more})
     with tenant_scope(uuid.UUID(job.tenant_id)):
         # Also one that was counted before, by a reaper that was lost itself.
         rows = Response.objects.filter(id=job.response_id, attempt__lte=again.attempt, status__in=UNFINISHED)
