@@ -39,6 +39,7 @@ class Seen:
 
     ids: dict[int, str] = field(default_factory=dict)
     modes: dict[int, str] = field(default_factory=dict)
+    unstored: set[int] = field(default_factory=set)
     words: Counter[int] = field(default_factory=Counter)
     """So many words of an answer were told."""
     completed: set[int] = field(default_factory=set)
@@ -80,6 +81,8 @@ class Storm:
         """Ask again while there is no room, and do with the answer what chance tells."""
         mode = self.seen.modes[number] = chance.choice(MODES)
         body = body_of(number, mode, chance)
+        if not body["store"]:
+            self.seen.unstored.add(number)
         headers = {"authorization": f"Bearer {chance.choice(self._keys)}"}
         for _ in range(self._force.tries):
             url = f"{chance.choice(self._webs)}/responses"
