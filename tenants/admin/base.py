@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.shortcuts import redirect
 
 from tenants import audit
 from tenants.site.scope import membership_of
@@ -78,6 +79,29 @@ class ScopedAdmin(ModelAdmin):
     list_per_page = 50
     operator_columns: tuple[str, ...] = ("tenant",)
     """Columns and filters that tell tenants apart: only the operator sees more than one."""
+    change_form_before_template = "admin/whose_form.html"
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """The form of one row. One that was opened in another tenant than its person works in now is not taken: a key
+        or an invitation would be made where nobody meant it.
+        """
+        membership = membership_of(request)
+        tenant = str(membership.tenant_id) if membership is not None else ""
+        if tenant and request.method == "POST" and request.POST.get("tenant_of_form", tenant) != tenant:
+            self.message_user(
+                request,
+                "Nothing was saved: the form was of another team than the one that you work in now.",
+                messages.ERROR,
+            )
+            return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+        context = {**(extra_context or {}), "tenant_of_form": tenant}
+        return super().changeform_view(request, object_id, form_url, context)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         """The columns, without those that only the operator needs."""
