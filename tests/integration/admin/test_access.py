@@ -7,6 +7,7 @@ from django.test import Client
 from tenants.keys import issue_key
 from tenants.models import ApiKey, Tenant
 from tenants.scoping import operator_scope
+from tests.integration.admin.people import person_of
 from tests.integration.admin.stored import page_of, store
 
 LISTS = (
@@ -102,3 +103,11 @@ def test_a_login_that_began_at_no_page_ends_at_the_admin(operator: Client) -> No
     assert Client().get("/admin/login/").headers["Location"] == "/accounts/login/?next=/admin/"
     answered = Client().post("/accounts/login/", {"login": "operator", "password": "a long password"})
     assert (answered.status_code, answered.headers["Location"]) == (302, "/admin/")
+
+
+def test_who_is_signed_in_reads_their_address_not_the_username_that_was_made_for_them(friend: Tenant) -> None:
+    browser = person_of(friend, "member", "u-made-up")
+    User.objects.filter(username="u-made-up").update(email="ada@example.com")
+    page = browser.get("/admin/").content.decode()
+    assert "ada@example.com" in page
+    assert "u-made-up" not in page
