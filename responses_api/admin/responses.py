@@ -41,7 +41,7 @@ class ResponseAdmin(ScopedAdmin):
 
     list_display = ("whole_id", "tenant", "state", "model", "key", "backend", "tokens", "created")
     list_before_template = "admin/responses_api/response/question.html"
-    list_per_page = 50
+    list_per_page = 25
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     sortable_by = ()
