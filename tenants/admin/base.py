@@ -9,6 +9,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
 
 from tenants import audit
 from tenants.site.scope import membership_of
@@ -112,6 +114,16 @@ class ScopedAdmin(ModelAdmin):
         """The filters, without those that only the operator needs."""
         filters = super().get_list_filter(request)
         return filters if is_operator(request) else self._without(filters)
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> Any:
+        """The 404 page of what is not there: unknown, deleted and another tenant's look alike."""
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": opts,
+            "title": f"No such {opts.verbose_name}",
+            "list_url": reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),
+        }
+        return TemplateResponse(request, "admin/missing.html", context, status=404)
 
     def _without(self, names: Any) -> tuple[Any, ...]:
         return tuple(name for name in names if name not in self.operator_columns)

@@ -100,8 +100,8 @@ def test_nobody_reaches_a_key_of_another_tenant(person: Person, friend: Tenant, 
     text = issue_key(stranger, name="theirs")
     key, browser = key_of(stranger), person("owner")
     assert "theirs" not in browser.get(KEYS).content.decode()
-    assert browser.get(f"{KEYS}{key.id}/change/").status_code == 302
-    assert browser.post(f"{KEYS}{key.id}/change/", form(name="stolen")).status_code == 302
+    assert browser.get(f"{KEYS}{key.id}/change/").status_code == 404
+    assert browser.post(f"{KEYS}{key.id}/change/", form(name="stolen")).status_code == 404
     assert browser.get(f"{KEYS}{key.id}/rotate/").status_code == 404
     assert browser.post(f"{KEYS}{key.id}/rotate/", {"hours": "0"}).status_code == 404
     browser.post(KEYS, {"action": "revoke_selected", "_selected_action": str(key.id), "confirmed": "yes"})
