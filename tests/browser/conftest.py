@@ -59,9 +59,9 @@ def mailbox(site: Service) -> Mailbox:
     return Mailbox(site.folder / "mails")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium(site: Service) -> Iterator[Browser]:
-    """The browser."""
+    """The browser, for one module: while Playwright runs, this thread has a running event loop, which others cannot bear."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
         yield browser
