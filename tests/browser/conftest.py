@@ -61,7 +61,7 @@ def mailbox(site: Service) -> Mailbox:
 
 @pytest.fixture(scope="module")
 def chromium(site: Service) -> Iterator[Browser]:
-    """The browser, for one module: while Playwright runs, this thread has a running event loop, which others cannot bear."""
+    """The browser, for one module: while Playwright runs, this thread has a running loop, which others cannot bear."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
         yield browser
