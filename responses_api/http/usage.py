@@ -18,6 +18,7 @@ _DAY: Final = 86_400
 _DEFAULT_DAYS: Final = 30
 _MOST_BUCKETS: Final = 1000
 _GROUP_BY: Final = re.compile(r"group_by(\[\d*\])?")
+_KEY_ID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _KNOWN: Final = ("start", "end", "model", "key", "limit", "page")
 _LATEST: Final = 4_102_444_800
 """2100-01-01: what is later was written in milliseconds."""
@@ -52,10 +53,10 @@ def _period(request: Request) -> Period:
                 param=name,
             )
     now = int(time.time())
-    end = _moment(query["end"], "end") if query.get("end") else now + 1
+    end = _moment(query["end"], "end") if "end" in query else now + 1
     start = (
         _moment(query["start"], "start")
-        if query.get("start")
+        if "start" in query
         else (end - 1) // _DAY * _DAY - (_DEFAULT_DAYS - 1) * _DAY
     )
     return Period(
@@ -103,12 +104,11 @@ def _group_by(request: Request) -> tuple[GroupBy, ...]:
 
 
 def _key(given: str | None) -> uuid.UUID | None:
-    if not given:
+    if given is None:
         return None
-    try:
-        return uuid.UUID(given)
-    except ValueError:
-        raise invalid_request("`key` must be the id of a key.", param="key") from None
+    if not _KEY_ID.fullmatch(given):
+        raise invalid_request("`key` must be the id of a key.", param="key")
+    return uuid.UUID(given)
 
 
 def _limit(given: str) -> int:

@@ -30,6 +30,11 @@ _SENTENCES = (
     "`after` names no item of this response",
     "it goes with `stream=true`",
     "is a number beyond 64 bits",
+    "`end` must be later than `start`",
+    "The period may have",
+    "must be the `next_page` of an answer",
+    "`group_by` takes one of day and hour",
+    "must be a date such as",
     "not offered by this server",
     "not supported by this model's backend",
 )

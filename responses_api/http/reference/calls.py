@@ -7,6 +7,7 @@ from responses_api.http.reference import websocket
 from responses_api.http.reference.call import JSON, SSE, Answer, Call, Parameter
 from responses_api.http.reference.examples import ASKED, MODEL, RESPONSE_ID
 from responses_api.http.reference.schemas import COMPACT_BODY, COUNT_BODY
+from responses_api.protocol.plain import Json
 from responses_api.protocol.published import answers, usage
 from responses_api.protocol.published.events import EventStream
 from responses_api.protocol.published.response import Response
@@ -21,6 +22,12 @@ _RESPONSE_ID: Final = Parameter(
     schema={"type": "string", "minLength": 1},
     example=RESPONSE_ID,
 )
+_MOMENT: Final[Json] = {
+    "anyOf": [
+        {"type": "string", "format": "date", "pattern": "^(19[7-9]|20)"},
+        {"type": "integer", "minimum": 0, "maximum": 4_102_444_799},
+    ]
+}
 _INCLUDE: Final = Parameter(
     name="include[]",
     place="query",
@@ -66,21 +73,25 @@ _USAGE: Final = (
         place="query",
         description="A date such as 2026-11-30 (its beginning, UTC) or unix seconds, rounded down to the day or hour. "
         "Left out: 30 days before the end.",
-        schema={"type": "string"},
+        schema=_MOMENT,
         example="2026-11-01",
     ),
     Parameter(
         name="end",
         place="query",
         description="As `start`, rounded up; the first moment that does not belong to the period. Left out: now.",
-        schema={"type": "string"},
+        schema=_MOMENT,
     ),
     Parameter(
         name="group_by",
         place="query",
         description="`day` or `hour`, `model`, `key`, separated by commas. Left out: `day`. By `model` or `key` alone "
         "the whole period is one bucket for each.",
-        schema={"type": "string", "default": "day"},
+        schema={
+            "type": "string",
+            "pattern": "^(day|hour|model|key)(,(day|hour|model|key))*$",
+            "default": "day",
+        },
         example="day,model",
     ),
     Parameter(
