@@ -85,7 +85,7 @@ def new_key(
 
     Scopes None is all of them. Raises `tenants.rules.BadRule`, a ValueError, for rules that no key can have.
     """
-    text = PREFIX + secrets.token_urlsafe(32)
+    text = _new_text()
     with tenant_scope(tenant.id):
         key = ApiKey.objects.create(
             tenant=tenant,
@@ -220,6 +220,14 @@ def forget() -> None:
     """
     global _cache
     _cache = {}
+
+
+def _new_text() -> str:
+    """The text of a key. Its last four letters name it in commands, so they do not begin as an option does."""
+    while True:
+        text = PREFIX + secrets.token_urlsafe(32)
+        if text[-4] != "-":
+            return text
 
 
 def _digest(text: str) -> bytes:

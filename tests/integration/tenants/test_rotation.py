@@ -157,6 +157,16 @@ def test_commands_rotate_and_revoke_by_name_and_by_last_letters(friend_tenant: T
     assert works(made["key"])
 
 
+def test_the_last_letters_of_a_key_are_no_option(
+    friend_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter(["a" * 39 + "-abc", "a" * 39 + "x-bc"])
+    monkeypatch.setattr("tenants.keys.secrets.token_urlsafe", lambda _: next(drawn))
+    _, text = new_key(friend_tenant, name="app")
+    assert run("revoke_key", "friend", text[-4:]).startswith("Revoked: app")
+    assert not works(text)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
