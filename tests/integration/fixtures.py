@@ -106,9 +106,15 @@ def stranger_tenant(database: None) -> Tenant:
 
 
 @pytest.fixture(scope="session")
-def server(django_db_setup: None) -> Iterator[AsgiServer]:
-    """The application on its loop."""
-    with override_settings(LEASE_SECONDS=_CALM_SECONDS), AsgiServer(application) as running:
+def server(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[AsgiServer]:
+    """The application on its loop.
+
+    It goes on between tests, and so does its database: shut in the middle of a transaction of its own (the last uses of
+    keys are written every few seconds) a connection would be left half inside of it, and fail every later request that
+    comes to its thread.
+    """
+    calm = override_settings(LEASE_SECONDS=_CALM_SECONDS)
+    with django_db_blocker.unblock(), calm, AsgiServer(application) as running:
         yield running
 
 
