@@ -14,6 +14,7 @@ from django.utils.text import slugify
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.services.database import in_database
+from responses_api.services.export import download
 from responses_api.services.housekeeping import ask_for_purge, begin_end
 from responses_api.services.identity import now
 from responses_api.services.tenant_export import export
@@ -81,10 +82,7 @@ class TenantDataAdmin(TenantAdmin):
         return StreamingHttpResponse(
             _pieces(tenant.id),
             content_type="application/zip",
-            headers={
-                "Content-Disposition": f'attachment; filename="{slugify(tenant.name) or "tenant"}.zip"',
-                "Cache-Control": "no-store",
-            },
+            headers=download(f"{slugify(tenant.name) or 'tenant'}.zip"),
         )
 
     def end_view(self, request: HttpRequest, tenant_id: uuid.UUID) -> HttpResponse:
