@@ -31,7 +31,6 @@ class TenantAdmin(ScopedAdmin):
     list_display = ("name", "state", "retention", "zero_data_retention", "working_keys", "created")
     list_filter = ("is_active", "zero_data_retention")
     search_fields = ("name",)
-    ordering = ("name",)
     readonly_fields = ("id", "created", "keys_of_tenant")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
