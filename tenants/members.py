@@ -33,11 +33,6 @@ def current_of(mine: list[Membership], chosen: str | None) -> Membership | None:
     return next(named, mine[0] if mine else None)
 
 
-def is_member(user: Any, tenant_id: uuid.UUID) -> bool:
-    """Whether a person belongs to a tenant."""
-    return any(membership.tenant_id == tenant_id for membership in memberships_of(user))
-
-
 def roles_to_give(user: Any, membership: Membership | None) -> tuple[str, ...]:
     """The roles that a person may give and take away: an operator and an owner all, an admin all but owner."""
     if user.is_superuser or (membership is not None and membership.is_owner):
