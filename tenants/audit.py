@@ -27,7 +27,7 @@ def record(
     `action` is `thing.done` (`key.revoked`); `subject` names what it was done to, in words; `details` are plain facts
     as JSON. Never hand over a key, a token, a password or content. `user` is who did it; without one, `actor` says.
     """
-    who = _name(user) if user is not None else actor
+    who = name_of(user) if user is not None else actor
     AuditEvent.objects.create(
         tenant_id=tenant_id,
         user=user,
@@ -38,5 +38,6 @@ def record(
     )
 
 
-def _name(user: Any) -> str:
+def name_of(user: Any) -> str:
+    """What a person is called: by their address, or where they have none by their user name."""
     return str(user.email or user.get_username())

@@ -55,7 +55,7 @@ def add_member(tenant: Tenant, user: Any, role: str, *, actor: str = audit.COMMA
 def join(tenant_id: uuid.UUID, person: Any, role: str, **by: Any) -> Membership:
     """Make a person a member, inside the tenant's scope; `by` says who did it, as `audit.record` wants it."""
     membership: Membership = Membership.objects.create(tenant_id=tenant_id, user=person, role=role)
-    audit.record("member.joined", person.email or str(person), tenant_id=tenant_id, **by, role=role)
+    audit.record("member.joined", audit.name_of(person), tenant_id=tenant_id, **by, role=role)
     return membership
 
 
@@ -83,7 +83,7 @@ def remove(tenant_id: uuid.UUID, membership_id: uuid.UUID, *, by: Any) -> None:
                 "An owner removes anybody, an admin admins and members; everybody else may leave."
             )
         _keep_an_owner(membership)
-        subject = membership.user.email or str(membership.user)
+        subject = audit.name_of(membership.user)
         membership.delete()
         announce_change()
         audit.record(
@@ -108,7 +108,7 @@ def _give(membership: Membership, role: str, **by: Any) -> None:
     before, membership.role = membership.role, role
     membership.save(update_fields=["role"])
     announce_change()  # the person's key of the playground may end with it
-    subject = membership.user.email or str(membership.user)
+    subject = audit.name_of(membership.user)
     audit.record(
         "member.role_changed", subject, tenant_id=membership.tenant_id, **by, before=before, after=role
     )

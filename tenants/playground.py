@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from tenants.audit import name_of
 from tenants.keys import new_key, revoke_key
 from tenants.models import ApiKey, Tenant
 from tenants.scoping import tenant_scope
@@ -23,7 +24,7 @@ def playground_key(tenant: Tenant, user: Any) -> tuple[str, datetime]:
             tenant=tenant, created_by=user, purpose=PURPOSE, revoked_at=None, expires_at__gt=timezone.now()
         ):
             revoke_key(earlier, user=user)
-        name = f"playground of {user.email or user.get_username()}"[:_LONGEST_NAME]
+        name = f"playground of {name_of(user)}"[:_LONGEST_NAME]
         _, text = new_key(
             tenant, name=name, scopes=_SCOPES, expires_at=expires_at, purpose=PURPOSE, user=user
         )

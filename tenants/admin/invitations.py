@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from tenants import invitations
 from tenants.admin.base import ModelForm, ScopedAdmin, is_operator, membership_of, show_time
+from tenants.audit import name_of
 from tenants.mail import MailFailed
 from tenants.members import NotAllowed, roles_to_give
 from tenants.models import Invitation
@@ -141,7 +142,7 @@ class InvitationAdmin(ScopedAdmin):
         sender = invitation.invited_by
         if sender is None or sender.is_superuser:
             return "an operator"
-        return sender.email or str(sender)
+        return name_of(sender)
 
     @admin.display(description="state", ordering="expires_at")
     def state(self, invitation: Invitation) -> str:

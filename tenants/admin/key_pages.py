@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import mark_safe
 
 from tenants.admin.base import show_time
+from tenants.audit import name_of
 from tenants.models import ApiKey, Limit, ToolPolicy
 
 _EXPIRED = "expired"
@@ -53,7 +54,7 @@ class KeyColumns:
     @admin.display(description="created", ordering="created_at")
     def created(self, key: ApiKey) -> str | None:
         """When the key was issued, and by whom where that is known."""
-        by = f" by {key.created_by.email or key.created_by.get_username()}" if key.created_by else ""
+        by = f" by {name_of(key.created_by)}" if key.created_by else ""
         return f"{show_time(key.created_at)}{by}"
 
     @admin.display(description="created", ordering="created_at")

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 
 from tenants import members
 from tenants.admin.base import ModelForm, ScopedAdmin, membership_of, show_time
+from tenants.audit import name_of
 from tenants.members import NotAllowed, roles_to_give
 from tenants.models import Membership
 from tenants.models.membership import ROLES
@@ -100,7 +101,7 @@ class MemberAdmin(ScopedAdmin):
     @admin.display(description="person", ordering="user__email")
     def person(self, membership: Membership) -> str:
         """Who it is."""
-        return membership.user.email or str(membership.user)
+        return name_of(membership.user)
 
     @admin.display(description="since", ordering="created_at")
     def since(self, membership: Membership) -> str | None:

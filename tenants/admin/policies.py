@@ -17,6 +17,7 @@ from responses_api.protocol.policy_reading import PolicyError
 from responses_api.protocol.policy_words import rule_in_words, settings_in_words
 from tenants.admin.base import ScopedAdmin, is_operator, may_change, may_look, membership_of, show_time
 from tenants.admin.policy_forms import PolicyForm, with_base, with_more_rows
+from tenants.audit import name_of
 from tenants.models import ApiKey, Tenant, ToolPolicy
 from tenants.policy_versions import PolicyMoved, changes_between, newest_version, policy_of, save_version
 
@@ -252,7 +253,7 @@ def _history(versions: list[ToolPolicy], olders: list[ToolPolicy]) -> list[Shown
 
 def _shown(row: ToolPolicy, before: ToolPolicy | None) -> Shown:
     who = row.created_by
-    name = (who.email or who.get_username()) if who is not None else "manage.py, or somebody who is gone"
+    name = name_of(who) if who is not None else "manage.py, or somebody who is gone"
     try:
         policy = policy_of(row)
         changes = changes_between(before, row)
