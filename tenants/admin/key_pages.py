@@ -49,7 +49,7 @@ class KeyColumns:
     @admin.display(description="key", ordering="last_four")
     def shown_key(self, key: ApiKey) -> str:
         """What a person recognises the key by."""
-        return f"{key.prefix}…{key.last_four}"
+        return key.hint
 
     @admin.display(description="created", ordering="created_at")
     def created(self, key: ApiKey) -> str | None:
@@ -82,7 +82,7 @@ class KeyColumns:
     def replacement(self, key: ApiKey) -> str:
         """The key before this one, and the one after it."""
         others = [
-            (word, self._page(other), f"{other.prefix}…{other.last_four}")
+            (word, self._page(other), other.hint)
             for word, other in (
                 ("Replaces", key.replaces),
                 ("Replaced by", getattr(key, "replaced_by", None)),

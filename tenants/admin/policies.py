@@ -287,7 +287,7 @@ def _keys(tenant: Tenant) -> list[ShownKey]:
     return [
         ShownKey(
             key.name,
-            f"{key.prefix}…{key.last_four}",
+            key.hint,
             Subject(tenant, key).url(),
             _state(in_force.get(key.id)),
         )

@@ -109,4 +109,9 @@ class ApiKey(models.Model):
         indexes = (models.Index(fields=("tenant", "-created_at"), name="key_by_tenant"),)
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.prefix}…{self.last_four})"
+        return f"{self.name} ({self.hint})"
+
+    @property
+    def hint(self) -> str:
+        """What a person recognises the key by: its first and its last letters."""
+        return f"{self.prefix}…{self.last_four}"
