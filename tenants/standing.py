@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from tenants.metrics import is_money
 from tenants.models import UsageRecord
 from tenants.scoping import tenant_scope
 from tenants.usage import Question, Usage, read_usage
@@ -86,7 +87,7 @@ def _standing(limit: AnyLimit, used: dict[tuple[int, int], list[Usage]], now: in
 def _counted(metric: str, usage: Usage) -> int:
     if metric.startswith("requests_"):
         return usage.requests
-    return usage.cost_nanos if metric.startswith("cost_") else usage.tokens
+    return usage.cost_nanos if is_money(metric) else usage.tokens
 
 
 _reader: Reader = of_ledger
