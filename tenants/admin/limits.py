@@ -240,7 +240,8 @@ class LimitAdmin(ScopedAdmin):
 def use_bar(metric: str, amount: int, standing: Standing) -> str:
     """A bar of what is used of a limit, which reads without colours as well."""
     taken = standing.used + standing.reserved
-    share = min(100, round(100 * taken / amount)) if amount else 100
+    percent = round(100 * taken / amount) if amount else 100
+    share = min(100, percent)
     colour = "bg-red-600" if share >= 100 else "bg-orange-500" if share >= 80 else "bg-primary-600"
     reserved = f", {_at_a_glance(metric, standing.reserved)} reserved" if standing.reserved else ""
     return format_html(
@@ -248,7 +249,7 @@ def use_bar(metric: str, amount: int, standing: Standing) -> str:
         '<span class="bg-base-100 block mt-1 overflow-hidden rounded-default dark:bg-base-800">'
         '<span class="block h-1.5 {}" style="width:{}%"></span></span></span>',
         _at_a_glance(metric, standing.used),
-        round(100 * taken / amount) if amount else 100,
+        percent,
         reserved,
         colour,
         share,
