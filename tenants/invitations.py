@@ -68,10 +68,7 @@ def send_again(invitation: Invitation, *, by: Any, link_of: LinkOf) -> None:
     Raises `NotAllowed` and `MailFailed`.
     """
     with tenant_scope(invitation.tenant_id):
-        waiting = _waiting(pk=invitation.pk)
-        if waiting is None:
-            raise NotAllowed("This invitation was accepted or revoked meanwhile.")
-        _refuse_role(waiting.tenant_id, waiting.role, by)
+        waiting = _waiting(invitation, by)
         token = secrets.token_urlsafe(32)
         waiting.digest, waiting.expires_at = bytes.fromhex(digest_of(token)), _end()
         waiting.save(update_fields=["digest", "expires_at"])
@@ -82,10 +79,7 @@ def send_again(invitation: Invitation, *, by: Any, link_of: LinkOf) -> None:
 def revoke(invitation: Invitation, *, by: Any) -> None:
     """Take an invitation back; its link is dead. One that was accepted stays as a record. Raises `NotAllowed`."""
     with tenant_scope(invitation.tenant_id):
-        waiting = _waiting(pk=invitation.pk)
-        if waiting is None:
-            raise NotAllowed("This invitation was accepted or revoked meanwhile.")
-        _refuse_role(waiting.tenant_id, waiting.role, by)
+        waiting = _waiting(invitation, by)
         waiting.delete()
         audit.record("invitation.revoked", waiting.email, tenant_id=waiting.tenant_id, user=by)
 
@@ -129,9 +123,13 @@ def _as_bytes(digest: str) -> bytes:
         raise Gone from None
 
 
-def _waiting(**which: Any) -> Invitation | None:
-    rows = Invitation.objects.filter(accepted_at=None, **which)
+def _waiting(invitation: Invitation, by: Any) -> Invitation:
+    """The invitation as it is stored, locked, while it waits and is for `by` to decide about. Raises `NotAllowed`."""
+    rows = Invitation.objects.filter(accepted_at=None, pk=invitation.pk)
     found: Invitation | None = rows.select_for_update(of=("self",)).first()
+    if found is None:
+        raise NotAllowed("This invitation was accepted or revoked meanwhile.")
+    _refuse_role(found.tenant_id, found.role, by)
     return found
 
 
