@@ -2,25 +2,22 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.utils import timezone
 
+from tenants.admin.base import ModelForm
 from tenants.models import ApiKey
 from tenants.models.key import SCOPES, all_scopes
 from tenants.rules import BadRule, checked_addresses, checked_models
 
 if TYPE_CHECKING:
     from django.forms import CheckboxSelectMultiple, Select, Textarea
-
-    _Form: TypeAlias = forms.ModelForm[ApiKey]
 else:
     from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget as CheckboxSelectMultiple
     from unfold.widgets import UnfoldAdminSelectWidget as Select
     from unfold.widgets import UnfoldAdminTextareaWidget as Textarea
-
-    _Form = forms.ModelForm
 
 _HOUR: Final = timedelta(hours=1)
 _GRACES: Final = (
@@ -58,7 +55,7 @@ class Lines(forms.CharField):
         return super().has_changed(self.prepare_value(initial), data)
 
 
-class KeyForm(_Form):
+class KeyForm(ModelForm):
     """A key's name and rules. Its text is none of them."""
 
     scopes = forms.MultipleChoiceField(

@@ -1,7 +1,7 @@
 """Limits: a tenant's people see all that hold for them and set their own; the operator's only the operator changes."""
 
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.conf import settings
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from tenants.admin.base import ScopedAdmin, is_operator, membership_of, show_time
+from tenants.admin.base import ModelForm, ScopedAdmin, is_operator, membership_of, show_time
 from tenants.limiting import describe, lift_limit, tell
 from tenants.metrics import amount_text, is_money, money_text, read_amount, short_money
 from tenants.models import ApiKey, Limit, UsageTotal
@@ -21,12 +21,8 @@ from tenants.standing import DAY, Standing, standings
 if TYPE_CHECKING:
     from django.forms import Select as UnfoldAdminSelectWidget
     from django.forms import TextInput as UnfoldAdminTextInputWidget
-
-    _Form: TypeAlias = forms.ModelForm[Limit]
 else:
     from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
-
-    _Form = forms.ModelForm
 
 _MOST_SUGGESTIONS: Final = 50
 _PLACE: Final = ("tenant", "metric", "key", "model")
@@ -45,7 +41,7 @@ class KeyChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # not subscr
         return f"{obj.tenant.name}: {obj}" if self.names_tenant else str(obj)
 
 
-class LimitForm(_Form):
+class LimitForm(ModelForm):
     """The form. `request` is set by the admin: it says whose limit it becomes and whose keys there are."""
 
     request: HttpRequest
