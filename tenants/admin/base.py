@@ -28,6 +28,7 @@ __all__ = [
     "ModelAdmin",
     "ModelForm",
     "OperatorAdmin",
+    "RequestFormAdmin",
     "ScopedAdmin",
     "TabularInline",
     "is_member",
@@ -153,6 +154,15 @@ class ScopedAdmin(ModelAdmin):
         if not may_look(request):
             raise PermissionDenied
         return super().get_queryset(request)
+
+
+class RequestFormAdmin(ScopedAdmin):
+    """A `ScopedAdmin` whose form depends on who asks: its class has the request, as `request`."""
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """The form of this request."""
+        form = super().get_form(request, obj, change=change, **kwargs)
+        return type(form.__name__, (form,), {"request": request})
 
 
 class OperatorAdmin(ModelAdmin):

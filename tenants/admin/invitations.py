@@ -12,12 +12,12 @@ from django.shortcuts import redirect
 from django.utils import timezone
 
 from tenants import invitations
-from tenants.admin.base import ModelForm, ScopedAdmin, is_operator, membership_of, show_time
+from tenants.admin.base import ModelForm, is_operator, membership_of, show_time
+from tenants.admin.role_form import RoleAdmin
 from tenants.audit import name_of
 from tenants.mail import MailFailed
-from tenants.members import NotAllowed, roles_to_give
+from tenants.members import NotAllowed
 from tenants.models import Invitation
-from tenants.models.membership import ROLES
 from tenants.site.invite_links import link_of
 
 _TOO_MANY = "These are many invitations for so short a time. Wait a minute, or until tomorrow."
@@ -27,7 +27,7 @@ class InvitationForm(ModelForm):
     """Whom to invite, as what. Everything is decided, and the mail sent, before the form counts as valid."""
 
     request: HttpRequest
-    """Set by `InvitationAdmin.get_form`."""
+    """Set by `RequestFormAdmin.get_form`."""
 
     class Meta:
         model = Invitation
@@ -56,7 +56,7 @@ class InvitationForm(ModelForm):
 
 
 @admin.register(Invitation)
-class InvitationAdmin(ScopedAdmin):
+class InvitationAdmin(RoleAdmin):
     """The list with its actions, and the form that invites. An invitation is never edited."""
 
     form = InvitationForm
@@ -72,18 +72,6 @@ class InvitationAdmin(ScopedAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """An operator says for which team, everybody else invites into the one they work in."""
         return ("tenant", "email", "role") if is_operator(request) else ("email", "role")
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """The form, which knows who asks."""
-        form = super().get_form(request, obj, change=change, **kwargs)
-        return type("InvitationForm", (form,), {"request": request})
-
-    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Only the roles that may be given."""
-        if db_field.name == "role":
-            given = roles_to_give(request.user, membership_of(request))
-            kwargs["choices"] = [choice for choice in ROLES if choice[0] in given]
-        return super().formfield_for_choice_field(db_field, request, **kwargs)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Never: what was sent is sent."""

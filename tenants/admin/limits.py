@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from tenants.admin.base import ModelForm, ScopedAdmin, is_operator, membership_of, show_time
+from tenants.admin.base import ModelForm, RequestFormAdmin, is_operator, membership_of, show_time
 from tenants.limiting import describe, lift_limit, tell
 from tenants.metrics import amount_text, is_money, money_text, read_amount, short_money
 from tenants.models import ApiKey, Limit, UsageTotal
@@ -128,7 +128,7 @@ class StandingList(ChangeList):
 
 
 @admin.register(Limit)
-class LimitAdmin(ScopedAdmin):
+class LimitAdmin(RequestFormAdmin):
     """The list with the use of now, and the form."""
 
     form = LimitForm
@@ -156,11 +156,6 @@ class LimitAdmin(ScopedAdmin):
         if obj is None:
             return ()
         return (*_PLACE, "set_by", *_LOOKED_AT)
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """The form of this request."""
-        form = super().get_form(request, obj, change=change, **kwargs)
-        return type("LimitForm", (form,), {"request": request})
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Models are suggested, not prescribed: a limit may be there before its model is."""

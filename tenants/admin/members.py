@@ -8,18 +8,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from tenants import members
-from tenants.admin.base import ModelForm, ScopedAdmin, membership_of, show_time
+from tenants.admin.base import ModelForm, membership_of, show_time
+from tenants.admin.role_form import RoleAdmin
 from tenants.audit import name_of
 from tenants.members import NotAllowed, roles_to_give
 from tenants.models import Membership
-from tenants.models.membership import ROLES
 
 
 class RoleForm(ModelForm):
     """A member's role; the choices are those that the one who asks may give."""
 
     request: HttpRequest
-    """Set by `MemberAdmin.get_form`."""
+    """Set by `RequestFormAdmin.get_form`."""
 
     class Meta:
         model = Membership
@@ -39,7 +39,7 @@ class RoleForm(ModelForm):
 
 
 @admin.register(Membership)
-class MemberAdmin(ScopedAdmin):
+class MemberAdmin(RoleAdmin):
     """The list, the role, and the way out. Nobody is made a member here: they are invited."""
 
     form = RoleForm
@@ -52,18 +52,6 @@ class MemberAdmin(ScopedAdmin):
     actions = None
     fields = ("person", "role", "since")
     readonly_fields = ("person", "since")
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """The form, which knows who asks."""
-        form = super().get_form(request, obj, change=change, **kwargs)
-        return type("RoleForm", (form,), {"request": request})
-
-    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Only the roles that may be given."""
-        if db_field.name == "role":
-            given = roles_to_give(request.user, membership_of(request))
-            kwargs["choices"] = [choice for choice in ROLES if choice[0] in given]
-        return super().formfield_for_choice_field(db_field, request, **kwargs)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Never: people are invited."""
