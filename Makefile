@@ -17,7 +17,7 @@ LOCK := $(UV) pip compile -q --universal --python-version 3.11 --fork-strategy f
 .PHONY: help run venv dev test check bench screenshots lock clean
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Start everything on this machine: PostgreSQL, Valkey, a model, web, worker, beat (PORT=... moves it)
 	$(INSTALL) --run requirements.lock
