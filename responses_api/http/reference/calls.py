@@ -3,17 +3,14 @@
 from typing import Final, get_args
 
 from responses_api.http.reference import refusals as r
-from responses_api.http.reference import websocket
+from responses_api.http.reference import usage, websocket
 from responses_api.http.reference.call import JSON, SSE, Answer, Call, Parameter
 from responses_api.http.reference.examples import ASKED, MODEL, RESPONSE_ID
 from responses_api.http.reference.schemas import COMPACT_BODY, COUNT_BODY
-from responses_api.protocol.plain import Json
-from responses_api.protocol.published import answers, usage
+from responses_api.protocol.published import answers
 from responses_api.protocol.published.events import EventStream
 from responses_api.protocol.published.response import Response
 from responses_api.protocol.request_body import CreateResponseBody, Include
-
-_ANY: Final = (r.NO_KEY, r.FORBIDDEN, r.FAILED, r.OVERLOADED)
 
 _RESPONSE_ID: Final = Parameter(
     name="response_id",
@@ -22,12 +19,6 @@ _RESPONSE_ID: Final = Parameter(
     schema={"type": "string", "minLength": 1},
     example=RESPONSE_ID,
 )
-_MOMENT: Final[Json] = {
-    "anyOf": [
-        {"type": "string", "format": "date", "pattern": "^(19[7-9]|20)"},
-        {"type": "integer", "minimum": 0, "maximum": 4_102_444_799},
-    ]
-}
 _INCLUDE: Final = Parameter(
     name="include[]",
     place="query",
@@ -64,59 +55,6 @@ _STREAM: Final = (
         place="query",
         description="With `stream=true`: whether deltas are padded; left out, they are as they were sent first.",
         schema={"type": "boolean"},
-    ),
-)
-
-_USAGE: Final = (
-    Parameter(
-        name="start",
-        place="query",
-        description="A date such as 2026-11-30 (its beginning, UTC) or unix seconds, rounded down to the day or hour. "
-        "Left out: 30 days before the end.",
-        schema=_MOMENT,
-        example="2026-11-01",
-    ),
-    Parameter(
-        name="end",
-        place="query",
-        description="As `start`, rounded up; the first moment that does not belong to the period. Left out: now.",
-        schema=_MOMENT,
-    ),
-    Parameter(
-        name="group_by",
-        place="query",
-        description="`day` or `hour`, `model`, `key`, separated by commas. Left out: `day`. By `model` or `key` alone "
-        "the whole period is one bucket for each.",
-        schema={
-            "type": "string",
-            "pattern": "^(day|hour|model|key)(,(day|hour|model|key))*$",
-            "default": "day",
-        },
-        example="day,model",
-    ),
-    Parameter(
-        name="model",
-        place="query",
-        description="This model only.",
-        schema={"type": "string"},
-    ),
-    Parameter(
-        name="key",
-        place="query",
-        description="The key with this id only.",
-        schema={"type": "string", "format": "uuid"},
-    ),
-    Parameter(
-        name="limit",
-        place="query",
-        description="How many buckets at most.",
-        schema={"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
-    ),
-    Parameter(
-        name="page",
-        place="query",
-        description="The `next_page` of the page before, with everything else as it was.",
-        schema={"type": "string"},
     ),
 )
 
@@ -160,7 +98,7 @@ _GENERATED: Final = (
     r.CONCURRENCY,
     r.UPSTREAM,
     r.UPSTREAM_SLOW,
-    *_ANY,
+    *r.ANY_CALL,
 )
 """What may become of a call that a worker answers."""
 
@@ -226,7 +164,7 @@ CALLS: Final[tuple[Call, ...]] = (
             Answer(description="A page of responses.", content={JSON: answers.ResponseList}),
             websocket.SWITCHED,
         ),
-        refusals=(r.BAD_PARAMETER, r.NO_WEBSOCKET, *_ANY),
+        refusals=(r.BAD_PARAMETER, r.NO_WEBSOCKET, *r.ANY_CALL),
         extra=websocket.EXTENSION,
     ),
     Call(
@@ -248,7 +186,7 @@ CALLS: Final[tuple[Call, ...]] = (
                 content={JSON: Response, SSE: EventStream},
             ),
         ),
-        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *_ANY),
+        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *r.ANY_CALL),
     ),
     Call(
         method="delete",
@@ -260,7 +198,7 @@ CALLS: Final[tuple[Call, ...]] = (
         description="Deletes the response and its items for good. What continues it can no longer be continued.",
         parameters=(_RESPONSE_ID,),
         answers=(Answer(description="It is gone.", content={JSON: answers.DeletedResponse}),),
-        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, r.RUNNING, *_ANY),
+        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, r.RUNNING, *r.ANY_CALL),
     ),
     Call(
         method="post",
@@ -275,7 +213,7 @@ CALLS: Final[tuple[Call, ...]] = (
         ),
         parameters=(_RESPONSE_ID,),
         answers=(Answer(description="The response as it ended.", content={JSON: Response}),),
-        refusals=(r.NOT_BACKGROUND, r.NO_RESPONSE, *_ANY),
+        refusals=(r.NOT_BACKGROUND, r.NO_RESPONSE, *r.ANY_CALL),
     ),
     Call(
         method="get",
@@ -287,7 +225,7 @@ CALLS: Final[tuple[Call, ...]] = (
         description="The response's own new input; that of the responses it continues is theirs.",
         parameters=(_RESPONSE_ID, *_page("items", r"^([A-Za-z0-9_-]{1,64})?$"), _INCLUDE),
         answers=(Answer(description="A page of items.", content={JSON: answers.ItemList}),),
-        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *_ANY),
+        refusals=(r.BAD_PARAMETER, r.NO_RESPONSE, *r.ANY_CALL),
     ),
     Call(
         method="post",
@@ -337,7 +275,7 @@ CALLS: Final[tuple[Call, ...]] = (
         summary="List models",
         description="The models that the key may ask.",
         answers=(Answer(description="All of them.", content={JSON: answers.ModelList}),),
-        refusals=(r.BAD_PARAMETER, *_ANY),
+        refusals=(r.BAD_PARAMETER, *r.ANY_CALL),
     ),
     Call(
         method="get",
@@ -357,35 +295,9 @@ CALLS: Final[tuple[Call, ...]] = (
             ),
         ),
         answers=(Answer(description="The model.", content={JSON: answers.Model}),),
-        refusals=(r.BAD_PARAMETER, r.NO_MODEL, *_ANY),
+        refusals=(r.BAD_PARAMETER, r.NO_MODEL, *r.ANY_CALL),
     ),
-    Call(
-        method="get",
-        path="/v1/usage",
-        scope="usage:read",
-        name="readUsage",
-        tag="Usage",
-        summary="Read what was used",
-        description=(
-            "The requests of the key's tenant, with their tokens and their cost, added up by day or hour, by model and "
-            "by key. It is exact up to the last request that has ended. By the day a period has 400 days at most, by "
-            "the hour 31."
-        ),
-        parameters=_USAGE,
-        answers=(Answer(description="A page of buckets.", content={JSON: usage.UsageReport}),),
-        refusals=(r.BAD_PARAMETER, *_ANY),
-    ),
-    Call(
-        method="get",
-        path="/v1/limits",
-        scope="usage:read",
-        name="listLimits",
-        tag="Usage",
-        summary="List the limits that hold",
-        description="Every limit that a request with this key may run into, and what is used of it now.",
-        answers=(Answer(description="All of them.", content={JSON: usage.LimitList}),),
-        refusals=(r.BAD_PARAMETER, *_ANY),
-    ),
+    *usage.CALLS,
     Call(
         method="get",
         path="/healthz",

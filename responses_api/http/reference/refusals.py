@@ -369,6 +369,8 @@ IN_A_STREAM: Final = (
 )
 """What ends a response that had begun: the `error` event and the `error` of the failed response carry its code."""
 
+ANY_CALL: Final = (NO_KEY, FORBIDDEN, FAILED, OVERLOADED)
+"""What may become of any call that needs a key."""
 ANY_BODY: Final = (BAD_JSON, BAD_BODY, MISSING, WRONG_TYPE, WRONG_VALUE, UNSUPPORTED, TOO_LARGE, WRONG_MEDIA)
 """What can be wrong with a body."""
 
