@@ -9,7 +9,7 @@ from typing import ClassVar, Final, cast, get_args
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from responses_api.http.views import ApiView, caller_of
+from responses_api.http.views import ApiView, caller_of, limit_of
 from responses_api.protocol.errors import invalid_request
 from responses_api.services.access import Scope
 from responses_api.services.usage import GroupBy, Period, limits_now, usage_report
@@ -66,7 +66,7 @@ def _period(request: Request) -> Period:
         model=query.get("model") or None,
         key_id=_key(query.get("key")),
         page=query.get("page") or None,
-        limit=_limit(query.get("limit", "100")),
+        limit=limit_of(query.get("limit", "100"), _MOST_BUCKETS),
     )
 
 
@@ -109,9 +109,3 @@ def _key(given: str | None) -> uuid.UUID | None:
     if not _KEY_ID.fullmatch(given):
         raise invalid_request("`key` must be the id of a key.", param="key")
     return uuid.UUID(given)
-
-
-def _limit(given: str) -> int:
-    if not (given.isascii() and given.isdigit() and len(given) <= 4 and 1 <= int(given) <= _MOST_BUCKETS):
-        raise invalid_request(f"`limit` must be a whole number between 1 and {_MOST_BUCKETS}.", param="limit")
-    return int(given)

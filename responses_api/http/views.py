@@ -179,7 +179,7 @@ def _page(request: Request) -> Page:
             "`before` is not offered by this server; use `after` with the other `order`.", "before"
         )
     return Page(
-        limit=_limit(request.query_params.get("limit", "20")),
+        limit=limit_of(request.query_params.get("limit", "20"), _MOST_PER_PAGE),
         order=_order(request.query_params.get("order", "desc")),
         after=_after(request),
     )
@@ -193,11 +193,11 @@ def _order(given: str) -> Order:
     raise invalid_request("`order` must be 'asc' or 'desc'.", param="order")
 
 
-def _limit(given: str) -> int:
-    if not (given.isascii() and given.isdigit() and 1 <= int(given[:4]) <= _MOST_PER_PAGE and len(given) < 4):
-        raise invalid_request(
-            f"`limit` must be a whole number between 1 and {_MOST_PER_PAGE}.", param="limit"
-        )
+def limit_of(given: str, most: int) -> int:
+    """How many a page has at most. Raises `ProtocolError` 400."""
+    is_short = len(given) <= len(str(most))
+    if not (is_short and given.isascii() and given.isdigit() and 1 <= int(given) <= most):
+        raise invalid_request(f"`limit` must be a whole number between 1 and {most}.", param="limit")
     return int(given)
 
 
