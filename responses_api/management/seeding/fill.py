@@ -73,15 +73,16 @@ def fill(load: Load, tenants: Sequence[Tenant], told: Callable[[int], None]) -> 
     """
     seed = secrets.token_hex(16)
     turns = shapes.shapes(load.items)
-    keys = _keys(tenants)
+    variants = len(turns) // 4
+    places = _places(load, tenants, seed, variants)
     items = 0
     for first in range(0, load.responses, BATCH):
         last = min(first + BATCH, load.responses) - 1
         with operator_scope(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL statement_timeout = 0")
             cursor.execute("SET LOCAL synchronous_commit = off")
-            _stage_shapes(cursor, turns)
-            cursor.execute(_PLAN, _places(load, tenants, keys, seed, first, last))
+            _stage_shapes(cursor, turns, variants)
+            cursor.execute(_PLAN, {**places, "first": first, "last": last})
             cursor.execute("ANALYZE load_plan")
             cursor.execute(_RESPONSES)
             cursor.execute(_ITEMS, {"seed": seed})
@@ -108,27 +109,23 @@ def _keys(tenants: Sequence[Tenant]) -> list[uuid.UUID]:
     return [key_id for tenant in tenants for key_id in by_tenant[tenant.id]]
 
 
-def _places(
-    load: Load, tenants: Sequence[Tenant], keys: list[uuid.UUID], seed: str, first: int, last: int
-) -> dict[str, Any]:
+def _places(load: Load, tenants: Sequence[Tenant], seed: str, variants: int) -> dict[str, Any]:
+    """What the plan of every batch is made of."""
     return {
-        "first": first,
-        "last": last,
         "seed": seed,
-        "variants": len(shapes.shapes(load.items)) // 4,
+        "variants": variants,
         "start_ms": load.until_ms - load.span_ms,
         "step_ms": load.span_ms / load.responses,
         "tenants": [tenant.id for tenant in tenants],
-        "keys": keys,
+        "keys": _keys(tenants),
         "keys_each": KEYS_PER_TENANT,
         "models": list(MODELS),
     }
 
 
-def _stage_shapes(cursor: Any, turns: Sequence[Shape]) -> None:
+def _stage_shapes(cursor: Any, turns: Sequence[Shape], variants: int) -> None:
     """Put the shapes where the batch's statements can join them; they go with its transaction."""
     cursor.execute(_STAGE)
-    variants = len(turns) // 4
     for number, shape in enumerate(turns):
         cursor.execute(
             "INSERT INTO load_shape VALUES (%s, %s, %s, %s, %s)",
