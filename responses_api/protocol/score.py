@@ -100,6 +100,11 @@ def perform(final: Json, score: Json | None) -> Iterator[bytes]:
         yield numbered_frame(kind, body, number)
 
 
+def delta_signs(lengths: Iterable[int]) -> list[str]:
+    """The signs of deltas of so many characters each."""
+    return [_BY_LENGTH.get(length) or f"({length})" for length in lengths]
+
+
 class _Writer:
     """Writes the signs of a stream, performing it at the same time: what cannot be performed is kept."""
 
@@ -131,7 +136,7 @@ class _Writer:
         """Write deltas of what grows now. There may be thousands."""
         if lengths:
             self.performer.part.skip(sum(lengths), len(lengths) * self.performer.logprobs)
-            self.signs += [_BY_LENGTH.get(length) or f"({length})" for length in lengths]
+            self.signs += delta_signs(lengths)
 
     def _turn(self, item: int, logprobs: int) -> None:
         if item != self.performer.item:

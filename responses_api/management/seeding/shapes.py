@@ -13,6 +13,7 @@ from responses_api.protocol.ids import item_prefix
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import parse_create
 from responses_api.protocol.response import stored_item
+from responses_api.protocol.score import delta_signs
 from responses_api.protocol.sse import encode
 
 ITEM_ID: Final = "{id}"
@@ -61,7 +62,6 @@ _TOOL: Final[Json] = {
     "parameters": {"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]},
 }
 _PIECE: Final = re.compile(r"\s*\S+\s*?", re.DOTALL)
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +178,7 @@ def _signs(output: list[Json]) -> str:
 
 
 def _deltas(text: str) -> str:
-    lengths = [len(piece) for piece in _PIECE.findall(text)]
-    return "".join(_LETTERS[length - 1] if length <= len(_LETTERS) else f"({length})" for length in lengths)
+    return "".join(delta_signs(map(len, _PIECE.findall(text))))
 
 
 def _text(value: Json) -> str:
