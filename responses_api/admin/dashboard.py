@@ -17,7 +17,7 @@ from tenants.admin.base import is_operator, membership_of, show_time
 from tenants.admin.limits import limit_words, use_bar
 from tenants.models import ApiKey, Limit, Tenant
 from tenants.standing import standings
-from tenants.usage import Question, Usage, read_usage
+from tenants.usage import Group, Question, Usage, read_usage
 
 _DAY: Final = 86_400
 PERIODS: Final = {"today": 1, "7": 7, "30": 30, "90": 90}
@@ -91,11 +91,11 @@ def _usage(request: HttpRequest, tenant: Tenant | None, days: int) -> dict[str, 
     )
     by_day = figures.every_day(read_usage(question), question.start, end)
     used = [usage for usage in by_day if usage.requests]
-    tables = [("Models", "model", _rows(read_usage(replace(question, by=("model",))), _model_name))]
+    tables = [("Models", "model", _rows(_busiest(question, "model"), _model_name))]
     if tenant is not None:
-        tables.append(("Keys", "key", _key_rows(read_usage(replace(question, by=("key_id",))))))
+        tables.append(("Keys", "key", _key_rows(_busiest(question, "key_id"))))
     else:
-        tables.append(("Tenants", "tenant", _tenant_rows(read_usage(replace(question, by=("tenant_id",))))))
+        tables.append(("Tenants", "tenant", _tenant_rows(_busiest(question, "tenant_id"))))
     return {
         "tiles": figures.tiles(figures.added(used), settings.CURRENCY),
         "charts": figures.charts(by_day, settings.CURRENCY) if used else [],
@@ -108,10 +108,14 @@ def _usage(request: HttpRequest, tenant: Tenant | None, days: int) -> dict[str, 
     }
 
 
-def _rows(usages: list[Usage], name: Any, link: Any = lambda usage: "") -> list[Row]:
-    """The groups that were used most, the rest together."""
-    ordered = sorted(usages, key=lambda usage: -usage.requests)
-    shown, rest = ordered[:_MOST_ROWS], ordered[_MOST_ROWS:]
+def _busiest(question: Question, by: Group) -> list[Usage]:
+    """What each group used, those with the most requests first."""
+    return sorted(read_usage(replace(question, by=(by,))), key=lambda usage: -usage.requests)
+
+
+def _rows(busiest: list[Usage], name: Any, link: Any = lambda usage: "") -> list[Row]:
+    """The first groups, the rest together."""
+    shown, rest = busiest[:_MOST_ROWS], busiest[_MOST_ROWS:]
     largest = shown[0].requests if shown else 0
     rows = [
         figures.row(name(usage), usage, settings.CURRENCY, largest=largest, link=link(usage))
@@ -126,23 +130,21 @@ def _model_name(usage: Usage) -> str:
     return usage.model or ""
 
 
-def _key_rows(usages: list[Usage]) -> list[Row]:
+def _key_rows(busiest: list[Usage]) -> list[Row]:
     """The keys by their names; of one that is gone its id is left."""
-    busiest = sorted(usages, key=lambda usage: -usage.requests)[:_MOST_ROWS]
-    names = {key.id: str(key) for key in ApiKey.objects.filter(id__in=[usage.key_id for usage in busiest])}
-    return _rows(usages, lambda usage: names.get(usage.key_id, f"deleted: {usage.key_id}"))
+    shown = [usage.key_id for usage in busiest[:_MOST_ROWS]]
+    names = {key.id: str(key) for key in ApiKey.objects.filter(id__in=shown)}
+    return _rows(busiest, lambda usage: names.get(usage.key_id, f"deleted: {usage.key_id}"))
 
 
-def _tenant_rows(usages: list[Usage]) -> list[Row]:
-    busiest = sorted(usages, key=lambda usage: -usage.requests)[:_MOST_ROWS]
-    names = dict(
-        Tenant.objects.filter(id__in=[usage.tenant_id for usage in busiest]).values_list("id", "name")
-    )
+def _tenant_rows(busiest: list[Usage]) -> list[Row]:
+    shown = [usage.tenant_id for usage in busiest[:_MOST_ROWS]]
+    names = dict(Tenant.objects.filter(id__in=shown).values_list("id", "name"))
 
     def link(usage: Usage) -> str:
         return f"{reverse('admin:index')}?{urlencode({'tenant': str(usage.tenant_id)})}"
 
-    return _rows(usages, lambda usage: names.get(usage.tenant_id, f"deleted: {usage.tenant_id}"), link)
+    return _rows(busiest, lambda usage: names.get(usage.tenant_id, f"deleted: {usage.tenant_id}"), link)
 
 
 def _limits(request: HttpRequest, tenant: Tenant | None) -> list[LimitRow] | None:
