@@ -1,4 +1,4 @@
-"""Tool policies in the admin: read in words, changed by adding versions, tried without a trace."""
+"""Tool policies in the admin: read in words, changed by adding versions."""
 
 import re
 import uuid
@@ -11,56 +11,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from responses_api.models import Response
 from tenants.keys import find_principal, forget, issue_key, new_key
-from tenants.models import ApiKey, AuditEvent, Tenant, ToolPolicy
-from tenants.scoping import operator_scope, tenant_scope
+from tenants.models import AuditEvent, Tenant, ToolPolicy
+from tenants.scoping import tenant_scope
 from tenants.signals import access_changed
 from tests.integration.admin.people import person_of
+from tests.integration.admin.policy_pages import NO_MAIL, POLICIES, TRY, form, page_of, text_of, versions
 
 Commits = Callable[..., AbstractContextManager[list[Any]]]
-
-POLICIES = "/admin/tenants/toolpolicy/"
-TRY = "/admin/policies/try/"
-BODY = (
-    '{"model": "m", "input": "x", "tools": [{"type": "function", "name": "send_mail"},'
-    ' {"type": "function", "name": "clock"}]}'
-)
-
-
-def page_of(tenant: Tenant, key: ApiKey | None = None, page: str = "") -> str:
-    return f"{POLICIES}of/{tenant.id}/{f'{key.id}/' if key else ''}{page}"
-
-
-def form(*rules: dict[str, Any], based_on: int = 0, **settings: Any) -> dict[str, Any]:
-    """What a browser posts: the rules as rows, in the order given."""
-    posted: dict[str, Any] = {
-        "default_effect": "allow",
-        "on_violation": "suppress",
-        "max_tool_calls": "",
-        "hosted_tools": "on",
-        "based_on": based_on,
-        "rules-TOTAL_FORMS": len(rules) + 1,
-        "rules-INITIAL_FORMS": 0,
-        **settings,
-    }
-    blank = {"effect": "deny", "kind": "any", "tool": "", "server": "", "models": "", "id": "", "ORDER": ""}
-    for index, rule in enumerate([*rules, {}]):
-        row = {**blank, **({"ORDER": index + 1} if rule else {}), **rule}
-        posted.update({f"rules-{index}-{name}": value for name, value in row.items()})
-    return {name: value for name, value in posted.items() if value is not None}
-
-
-def versions(tenant: Tenant, key: ApiKey | None = None) -> list[ToolPolicy]:
-    with tenant_scope(tenant.id):
-        return list(ToolPolicy.objects.filter(key=key).order_by("version"))
-
-
-def text_of(answer: Any) -> str:
-    return re.sub(r"\s+", " ", answer.content.decode().replace("&#x27;", "'"))
-
-
-NO_MAIL = {"tool": "*mail*", "id": "no-mail", "kind": "function"}
 
 
 @pytest.fixture
@@ -304,108 +262,3 @@ def test_the_page_costs_the_same_queries_for_many_keys_and_versions(owner: Clien
     with CaptureQueriesContext(connection) as many:
         owner.get(page_of(friend))
     assert len(many) == len(few)
-
-
-# ---------------------------------------------------------------- the dry run
-
-
-def test_a_pasted_request_is_explained_tool_by_tool(owner: Client, friend: Tenant) -> None:
-    owner.post(page_of(friend, page="edit/"), form(NO_MAIL, max_tool_calls=1))
-    assert "send_mail" in text_of(owner.get(TRY))
-    page = text_of(owner.post(TRY, {"body": BODY, "calls": "clock\nsend_mail\nclock"}))
-    assert "The request would be taken." in page
-    assert "Rule 'no-mail' of the tenant's policy, version 1, denies functions named '*mail*'." in page
-    assert "The tenant's policy, version 1, allows what none of its rules speaks of." in page
-    assert "These functions may be called: clock." in page
-    assert "At most 1 call, by the tenant's policy, version 1." in page
-    assert page.count(">left out<") == 2
-    assert page.count(">told<") == 1
-    with operator_scope():
-        assert Response.objects.count() == 0
-
-
-def test_a_keys_policy_an_old_version_and_a_draft_can_be_tried(owner: Client, friend: Tenant) -> None:
-    key, _ = new_key(friend, name="robot")
-    owner.post(page_of(friend, page="edit/"), form(NO_MAIL))
-    owner.post(page_of(friend, page="edit/"), form(based_on=1))
-    owner.post(page_of(friend, key, "edit/"), form({"tool": "clock", "id": "no-clock"}))
-    in_force = text_of(owner.post(TRY, {"body": BODY, "key": str(key.id)}))
-    assert "These functions may be called: send_mail." in in_force
-    old = text_of(owner.post(TRY, {"body": BODY, "tenant_version": 1}))
-    assert "These functions may be called: clock." in old
-    draft = {"draft_for": "tenant", "draft": '{"default_effect": "deny"}'}
-    drafted = text_of(owner.post(TRY, {"body": BODY, **draft}))
-    assert "No function may be called." in drafted
-    assert "The tenant's policy, a draft, denies what none of its rules speaks of." in drafted
-    assert len(versions(friend)) == 2
-
-
-def test_a_request_that_demands_what_is_forbidden_is_shown_as_refused(owner: Client, friend: Tenant) -> None:
-    owner.post(page_of(friend, page="edit/"), form(NO_MAIL))
-    body = BODY.replace('"input"', '"tool_choice": {"type": "function", "name": "send_mail"}, "input"')
-    page = text_of(owner.post(TRY, {"body": body}))
-    assert "The request would be refused" in page
-    assert "permission_denied" in page
-
-
-def test_tools_that_are_not_functions_are_judged_too(owner: Client, friend: Tenant) -> None:
-    rule = {"kind": "mcp", "server": "https://*.good.example", "effect": "allow", "id": "good"}
-    owner.post(page_of(friend, page="edit/"), form(rule, default_effect="deny", hosted_tools=None))
-    body = """{"model": "m", "input": "x", "tools": [
-        {"type": "mcp", "server_label": "one", "server_url": "https://mcp.good.example/x", "allowed_tools": ["read"]},
-        {"type": "mcp", "server_label": "two", "server_url": "https://good.example@evil.example/"},
-        {"type": "antiphon:search"}]}"""
-    page = text_of(owner.post(TRY, {"body": body}))
-    assert "one: read" in page
-    assert "Rule 'good' of the tenant's policy, version 1, allows MCP tools of servers at" in page
-    assert "must not have a user's name or password before its host" in page
-    assert "switches tools that this server runs off." in page
-    assert "This server does not serve such tools" in page
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"body": "{"}, "The request is not valid JSON"),
-        ({"body": "[]"}, "The request body must be a JSON object."),
-        ({"body": '{"input": "x"}'}, "'model' is required."),
-        ({"body": '{"model": "m", "input": "x", "tools": [{"type": "function"}]}'}, "(field tools[0].name)"),
-        ({"body": ""}, "This field is required."),
-        ({"body": BODY, "calls": "[1]"}, "must be names, or objects with a 'name'."),
-        ({"body": BODY, "calls": "[{"}, "What the model calls is not valid JSON"),
-        ({"body": BODY, "tenant_version": 7}, "There is no version 7 of this policy."),
-        ({"body": BODY, "draft_for": "tenant", "draft": "{"}, "The draft is not valid JSON"),
-        (
-            {"body": BODY, "draft_for": "tenant", "draft": '{"rules": [{"id": "a"}]}'},
-            "Rule 1 ('a'): 'effect' must be",
-        ),
-        ({"body": BODY, "key": str(uuid.uuid4())}, "is not one of the available choices"),
-        ({"body": BODY, "key_version": 1}, "Choose the key whose policy is meant."),
-    ],
-)
-def test_what_cannot_be_tried_is_said_at_its_field(
-    fields: dict[str, Any], said: str, owner: Client, friend: Tenant
-) -> None:
-    answered = owner.post(TRY, fields)
-    assert answered.status_code == 200
-    assert said in text_of(answered)
-    assert "What would happen" not in text_of(answered)
-
-
-def test_a_request_is_tried_under_ones_own_policies_only(
-    owner: Client, friend: Tenant, stranger: Tenant, operator: Client
-) -> None:
-    foreign, _ = new_key(stranger, name="foreign-key")
-    with tenant_scope(stranger.id):
-        ToolPolicy.objects.create(tenant=stranger, version=1, default_effect="deny")
-    page = text_of(owner.post(f"{TRY}?tenant={stranger.id}", {"body": BODY}))
-    assert "These functions may be called: clock, send_mail." in page
-    assert "foreign-key" not in page
-    refused = text_of(owner.post(TRY, {"body": BODY, "key": str(foreign.id)}))
-    assert "What would happen" not in refused
-    assert "Choose a tenant" in text_of(operator.get(TRY))
-    named = text_of(operator.post(f"{TRY}?tenant={stranger.id}", {"body": BODY}))
-    assert "No function may be called." in named
-    assert operator.get(f"{TRY}?tenant={uuid.uuid4()}").status_code == 404
-    assert operator.get(f"{TRY}?tenant=x").status_code == 404
-    assert person_of(friend, "member").post(TRY, {"body": BODY}).status_code == 200
