@@ -1,5 +1,6 @@
 """Where the limits of a tenant stand by their counters (`tenants.standing` asks)."""
 
+import time
 import uuid
 from collections.abc import Sequence
 from typing import Any, Final
@@ -10,14 +11,14 @@ from redis.exceptions import RedisError
 from responses_api.eventlog.connection import blocking_client
 from responses_api.quotas import names
 from responses_api.quotas.counters import HOMES, RUNNING, Check, Reservation, check_of, needed, scopes_of
-from responses_api.quotas.rebuilding import NotCounted, rebuild
+from responses_api.quotas.rebuilding import LOCK_SECONDS, NotCounted, rebuild
 from tenants import standing
 from tenants.standing import AnyLimit, Standing
 from tenants.windows import window
 
 log = structlog.get_logger(__name__)
 
-_MOST_LOOKS: Final = 5
+_LOOK_SECONDS: Final = 0.01
 
 
 def stand(tenant_id: uuid.UUID, limits: Sequence[AnyLimit], now: int) -> dict[uuid.UUID, Standing]:
@@ -40,8 +41,8 @@ def by_counters(tenant_id: uuid.UUID, limits: Sequence[AnyLimit], at: int) -> di
     if not checks:
         return {}
     prefix, client = names.prefix(tenant_id), blocking_client()
-    letters = needed(checks)
-    for _ in range(_MOST_LOOKS):
+    letters, ends_at = needed(checks), time.monotonic() + LOCK_SECONDS
+    while time.monotonic() < ends_at:
         pipeline: Any = client.pipeline(transaction=True)
         pipeline.hmget(prefix + "counted", list(letters))
         pipeline.hgetall(prefix + "open")
@@ -58,7 +59,8 @@ def by_counters(tenant_id: uuid.UUID, limits: Sequence[AnyLimit], at: int) -> di
                 check.limit.id: _standing(check, int(value or 0), open_now, at)
                 for check, value in zip(checks, values, strict=True)
             }
-        rebuild(tenant_id, missing, at)
+        if not rebuild(tenant_id, missing, at):
+            time.sleep(_LOOK_SECONDS)
     raise NotCounted
 
 

@@ -27,28 +27,14 @@ from tenants.scoping import tenant_scope
 log = structlog.get_logger(__name__)
 
 LOCK_SECONDS: Final = 10.0
-_LOOK_SECONDS: Final = 0.01
-_MOST_TRIES: Final = 20
-
+"""How long a process may take; whoever wants the counters waits no longer either."""
 
 Window = tuple[str, tuple[int, int]]
 """A window: its kind, its first second and the first one after it."""
 
 
 class NotCounted(Exception):
-    """The counters could not be made: too many others were at it. Trying again later helps."""
-
-
-def rebuild(tenant_id: uuid.UUID, letters: Mapping[str, str], at: int) -> None:
-    """Make these counters (letters by scope) of the windows about `at`. Blocks: for threads.
-
-    Raises RedisError, OSError, the database's errors, and `NotCounted`.
-    """
-    ends_at = time.monotonic() + LOCK_SECONDS
-    for _ in range(_MOST_TRIES):
-        if _try(tenant_id, letters, at, ends_at):
-            return
-    raise NotCounted
+    """The counters were not made in time: too many others were at it. Trying again later helps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +46,15 @@ class Looked:
     lost: Sequence[Reservation]
 
 
-def _try(tenant_id: uuid.UUID, letters: Mapping[str, str], at: int, ends_at: float) -> bool:
+def rebuild(tenant_id: uuid.UUID, letters: Mapping[str, str], at: int) -> bool:
+    """Make these counters (letters by scope) of the windows about `at`. Blocks, but waits for nobody: for threads.
+
+    False where another is at it, or something came between: the caller looks again, a little later. Raises RedisError,
+    OSError and the database's errors.
+    """
     token, began = uuid.uuid4().hex, time.monotonic()
-    while (held := begin(tenant_id, token)) is None:
-        if time.monotonic() > ends_at:
-            raise NotCounted
-        time.sleep(_LOOK_SECONDS)
-    if not finish(tenant_id, token, letters, look(tenant_id, letters, at, held)):
+    held = begin(tenant_id, token)
+    if held is None or not finish(tenant_id, token, letters, look(tenant_id, letters, at, held)):
         return False
     seconds = round(time.monotonic() - began, 3)
     log.info("counters were made", tenant_id=str(tenant_id), counters=dict(letters), seconds=seconds)
