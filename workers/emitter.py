@@ -6,16 +6,15 @@ reasoning item is open, while any number of calls may be; the snapshot of the te
 events told.
 """
 
-from collections.abc import Callable, Container, Hashable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Container, Hashable
+from typing import Any
 
 from responses_api.protocol import event_types, events, ids
-from responses_api.protocol.admission import Judgement
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.items import SealedType
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import REPORT, Verdict
+from responses_api.protocol.policy import REPORT
 from responses_api.protocol.response import shown_item, shown_output
 from responses_api.protocol.score import Delta, compose
 from responses_api.protocol.sse import encode, numbered_frame
@@ -45,23 +44,13 @@ from workers.items import (
     state_at_the_end,
     state_when_broken_off,
 )
+from workers.rulings import Admission, Rulings
 
 _CUT_SHORT = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _MAX_CALL_ID = 64
 # No model means as many; each new item looks at all that are open.
 _MOST_ITEMS = 256
 _NO_ARGUMENTS = "{}"
-
-
-class Admission(Protocol):
-    """Which calls may be told. `called` are the names of those that were, in order, `refused` of those left out."""
-
-    def judge(self, name: str, called: Sequence[str]) -> Judgement:
-        """Judge a call before any event shows it."""
-
-    def check_finished(self, called: Sequence[str], refused: Sequence[str] = ()) -> None:
-        """Judge the calls of an answer that was not cut short. Raises `ProtocolError`."""
-
 
 Seal = Callable[[SealedType, Any], str]
 """Makes `encrypted_content` of plain JSON, for the type of item that will carry it."""
@@ -97,7 +86,7 @@ class Emitter:
         self._base = {**base, "status": "in_progress", "output": []}
         self._new_id = new_id
         self._clock = clock
-        self._admission = admission
+        self._rulings = Rulings(admission)
         # As it was told before any worker had it: without what is found out here.
         self._waiting = {**self._base, "status": "queued"} if background else None
         self._dialect: Dialect = dialect
@@ -124,9 +113,6 @@ class Emitter:
         self._part: SpokenPart | None = None
         self._calls: dict[Hashable, Call] = {}
         self._call_ids: set[str] = set()
-        self._called: list[str] = []
-        self._refused: list[str] = []
-        self._decisions: list[Json] = []
         self._usage: Json | None = None
         self._stop: Stop | None = None
         self._final: Json | None = None
@@ -166,7 +152,7 @@ class Emitter:
     @property
     def decisions(self) -> list[Json]:
         """Which rule of which tool policy let or refused each call; empty where none is in force, or nothing called."""
-        return self._decisions
+        return self._rulings.decisions
 
     def drain(self) -> bytes:
         """The frames made since the last call."""
@@ -208,8 +194,8 @@ class Emitter:
         reason = _CUT_SHORT.get(self._stop.reason) if self._stop else None
         try:
             self._announce_late_calls(cut_short=reason is not None)
-            if reason is None and self._admission is not None:
-                self._admission.check_finished(self._called, self._refused)
+            if reason is None:
+                self._rulings.check_finished()
         except ProtocolError as error:
             self.fail(error)
             return
@@ -345,16 +331,12 @@ class Emitter:
 
     def _announce(self, call: Call) -> None:
         call.call_id, call.name = safe_text(call.call_id), safe_text(call.name)
-        judgement = self._admission.judge(call.name, self._called) if self._admission else Judgement()
-        if judgement.error is not None:
-            self._decide(call.name, None, judgement.verdicts)
-            raise judgement.error
+        verdicts = self._rulings.admit(call.name)
         # A second call under an id that is taken could never be answered: it gets its own.
         if not call.call_id or len(call.call_id) > _MAX_CALL_ID or call.call_id in self._call_ids:
             call.call_id = self._new_id("call")
         self._call_ids.add(call.call_id)
-        self._called.append(call.name)
-        self._decide(call.name, call.call_id, judgement.verdicts)
+        self._rulings.tell(call.name, call.call_id, verdicts)
         call.settle(self._new_id(ids.FUNCTION_CALL), len(self._items))
         self._open_item(call)
         held, call.held = "".join(call.held), []
@@ -387,23 +369,11 @@ class Emitter:
 
     def _feed_refused(self, refused: RefusedCall) -> None:
         """A call was left out: no event tells it, a field of the response does from now on."""
-        if len(self._refused) >= _MOST_ITEMS:
-            raise model_error(f"The model made more than {_MOST_ITEMS} calls that are not allowed.")
-        self._refused.append(refused.name)
-        self._decide(refused.name, None, refused.verdicts)
-        told = [
-            {name: value for name, value in decision.items() if name not in ("call_id", "effect")}
-            for decision in self._decisions
-            if decision["effect"] == "deny"
-        ]
+        report = self._rulings.leave_out(refused)
         # A new one: the snapshot that was told before is still to be written down as it was.
-        self._base = {**self._base, REPORT: {"refused_calls": told}}
+        self._base = {**self._base, REPORT: report}
         if self._spoken is not None:
             self._spoken.led_to_refusal = True
-
-    def _decide(self, name: str, call_id: str | None, verdicts: Sequence[Verdict]) -> None:
-        """Record what decided about a call; one that is not told has no id."""
-        self._decisions += [{"tool": name, "call_id": call_id, **verdict.to_plain()} for verdict in verdicts]
 
     def _drop_orphaned_state(self) -> None:
         """State that led to nothing but a call that was left out is not kept: whoever gave it would miss the call."""
