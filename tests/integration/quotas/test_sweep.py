@@ -103,7 +103,7 @@ def test_a_request_whose_job_is_nowhere_is_given_back_with_a_row_that_says_so(fr
 def test_what_runs_and_what_waits_is_left_alone_however_long_it_takes(
     friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream
 ) -> None:
-    upstream.reply(body=BEGUN, end="hang")
+    upstream.reply(body=BEGUN, end="hang", always=True)
     waiting = friend.create(input="Hello", background=True, service_tier="flex")
     assert (waiting.status, waiting.json()["status"]) == (200, "queued")
     with friend.stream(input="Hello", store=False) as running:
