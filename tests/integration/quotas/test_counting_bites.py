@@ -1,5 +1,6 @@
 """The property test of the counters finds faults: planted here one at a time, each in a script that counts."""
 
+import uuid
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from responses_api.quotas import gate, rebuilding, scripts, settling
-from tests.integration.quotas.test_counting import Counting
+from tenants.limits import LimitSpec
+from tests.integration.quotas.test_counting import KEYS, MODELS, START, Counting
 
 QUICK = settings(
     max_examples=400,
@@ -18,6 +20,15 @@ QUICK = settings(
     phases=[Phase.generate],
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
+)
+TOKENS_OF_A_DAY = LimitSpec(
+    id=uuid.UUID(int=3),
+    key_id=None,
+    model="",
+    metric="tokens_per_day",
+    amount=100,
+    is_hard=True,
+    set_by="tenant",
 )
 FAULTS = {
     "settles what was settled": (
@@ -79,8 +90,49 @@ def test_a_fault_in_a_script_is_found(fault: str, monkeypatch: pytest.MonkeyPatc
     assert text.count(right) == 1, "the script has changed: plant the fault anew"
     monkeypatch.setattr(module, name, scripts.Script(text.replace(right, wrong)))
     with pytest.raises(AssertionError) as found:
-        run_state_machine_as_test(Counting, settings=QUICK)
+        look_for_faults()
     assert is_of_the_machine(found), "it failed for another reason"
+
+
+def test_the_walk_finds_nothing_where_there_is_no_fault() -> None:
+    walk()
+
+
+def look_for_faults() -> None:
+    """What the test of the counters does, after a walk that it may not come to in so few examples."""
+    walk()
+    run_state_machine_as_test(Counting, settings=QUICK)
+
+
+class Chosen:
+    """Draws what it was given, in its order."""
+
+    def __init__(self, *values: Any) -> None:
+        self._values = iter(values)
+
+    def draw(self, strategy: Any) -> Any:
+        """The next one."""
+        return next(self._values)
+
+
+def walk() -> None:
+    """The two ways that chance seldom goes: settled between the look at the ledger and the count, and after a loss."""
+    machine = Counting()
+    machine.begin_with_limits([TOKENS_OF_A_DAY])
+    try:
+        for _ in range(2):
+            machine.ask(KEYS[0], MODELS[0], START, 5, 3)
+        first, second = machine.runs
+        machine.end(Chosen(first), 7, 2)
+        machine.begin_to_count(START)
+        machine.look_at_the_ledger()
+        machine.settle(Chosen([first]))
+        machine.finish_counting()
+        machine.what_is_counted_is_right()
+        machine.end_what_valkey_forgot(Chosen(second, [second]), START, 7, 2)
+        machine.what_is_counted_is_right()
+    finally:
+        machine.teardown()
 
 
 def is_of_the_machine(found: "pytest.ExceptionInfo[Any]") -> bool:
