@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import ProtocolError, invalid_request
-from responses_api.protocol.job import BackendSpec, Job
+from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 
 NOTE = "[An image was attached here. You cannot see images: say so where it matters.]"

@@ -4,8 +4,9 @@ import asyncio
 
 import structlog
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import ProtocolError
-from responses_api.protocol.job import BackendSpec, Job
+from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from workers.backends.client import UpstreamClient
 from workers.backends.counting import UPSTREAM_COUNTERS

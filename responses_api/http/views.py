@@ -145,7 +145,7 @@ def caller_of(request: Request) -> Principal:
 
 
 def _model(model: ServedModel) -> Json:
-    return {"id": model.name, "object": "model", "created": model.created_at, "owned_by": model.backend.name}
+    return {"id": model.name, "object": "model", "created": model.created_at, "owned_by": model.first.name}
 
 
 def _include(request: Request) -> set[str]:

@@ -9,12 +9,15 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
 
-from responses_api.protocol.job import BackendSpec
+from responses_api.protocol.backend import BackendSpec
 
 # The wire formats that `workers/backends/registry.py` speaks; a test holds the two together.
 KINDS: Final = (
     ("chat_completions", "Chat Completions"),
     ("openai_chat_completions", "Chat Completions as OpenAI itself takes them (max_completion_tokens)"),
+    ("responses", "Responses"),
+    ("anthropic", "Anthropic Messages"),
+    ("gemini", "Gemini generateContent"),
 )
 
 # Who counts a request's tokens, as `workers/backends/counting.py` knows them; the same test holds them together.
@@ -22,6 +25,9 @@ TOKEN_COUNTING: Final = (
     ("local", "here, with the vocabulary o200k_base"),
     ("llama_cpp", "by the backend: llama.cpp's /chat/completions/input_tokens"),
     ("vllm", "by the backend: vLLM's /tokenize"),
+    ("responses", "by the backend: /responses/input_tokens"),
+    ("anthropic", "by the backend: /messages/count_tokens"),
+    ("gemini", "by the backend: models/…:countTokens"),
 )
 
 IMAGES: Final = (
@@ -29,6 +35,30 @@ IMAGES: Final = (
     ("noted", "noted: the models see none, and read that there was one"),
     ("refused", "refused with 400"),
 )
+
+FILES: Final = (
+    ("sent", "sent: the models read files"),
+    ("refused", "refused with 400"),
+)
+
+TOOLS: Final = (
+    ("native", "native: the models call tools"),
+    ("emulated", "emulated: the models call none, but an answer can be held to a JSON schema"),
+)
+
+REASONING: Final = (
+    ("raw", "all of it that the backend tells"),
+    ("summary", "summaries alone"),
+    ("none", "nothing"),
+)
+
+NATIVE_FEATURES: Final = (
+    ("previous_response_id", "goes on from its own stored responses"),
+    ("encrypted_content", "gives its reasoning encrypted, and takes it back"),
+    ("compact", "compacts conversations"),
+    ("allowed_tools", "takes the tool choice allowed_tools"),
+)
+"""What a backend that speaks Responses may have of its own (`protocol.backend.NativeFeature`)."""
 
 
 def without_credentials(url: str) -> None:
@@ -63,6 +93,9 @@ class Backend(models.Model):
         ],
         help_text="Name of the environment variable of the workers that holds the key. Empty: no key is sent.",
     )
+    sealed_key = models.TextField(
+        "API key", blank=True, default="", db_default="", editable=False, help_text="The key itself, sealed."
+    )
     is_enabled = models.BooleanField("enabled", default=True, db_default=True)
     token_counting = models.CharField(
         max_length=32,
@@ -77,6 +110,45 @@ class Backend(models.Model):
         default="sent",
         db_default="sent",
         help_text="What becomes of an image in a request.",
+    )
+    files = models.CharField(
+        max_length=16,
+        choices=FILES,
+        default="sent",
+        db_default="sent",
+        help_text="What becomes of a file in a request.",
+    )
+    tools = models.CharField(
+        max_length=16,
+        choices=TOOLS,
+        default="native",
+        db_default="native",
+        help_text="How the models call tools.",
+    )
+    reasoning = models.CharField(
+        max_length=16,
+        choices=REASONING,
+        default="raw",
+        db_default="raw",
+        help_text="How much of the models' reasoning clients may see.",
+    )
+    native_features = models.JSONField(
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="What a backend that speaks Responses has of its own, and is to be used.",
+    )
+    passthrough_tool_types = models.JSONField(
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Types of tools that a backend which speaks Responses runs or knows by itself: web_search, acme:*",
+    )
+    allowed_options = models.JSONField(
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Fields of its own that requests may set by antiphon:backend_options; * is any.",
     )
     connect_timeout = models.FloatField(
         default=5, db_default=5, validators=[MinValueValidator(0.1)], help_text="Seconds to connect."
@@ -120,6 +192,13 @@ class Backend(models.Model):
             total_timeout=self.total_timeout,
             token_counting=self.token_counting,
             images=self.images,
+            files=self.files,
+            tools=self.tools,
+            reasoning=self.reasoning,
+            has_stored_key=bool(self.sealed_key),
+            passthrough_tool_types=self.passthrough_tool_types,
+            native_features=self.native_features,
+            allowed_options=self.allowed_options,
         )
 
 
@@ -134,7 +213,10 @@ _PRICE: Final[dict[str, Any]] = {
 
 
 class Route(models.Model):
-    """A public model name and one backend that serves it; the enabled one with the lowest position is used."""
+    """A public model name and one backend that serves it.
+
+    The enabled one with the lowest position is asked first; where it cannot answer, the next one is.
+    """
 
     model = models.CharField(max_length=200, help_text="The name that clients ask for.")
     backend = models.ForeignKey(Backend, on_delete=models.CASCADE, related_name="routes")
@@ -158,6 +240,12 @@ class Route(models.Model):
         **_PRICE, help_text="Price of a million tokens of output, reasoning included."
     )
     position = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="Lower is asked first.")
+    weight = models.PositiveSmallIntegerField(
+        default=1,
+        db_default=1,
+        validators=[MinValueValidator(1)],
+        help_text="Of several backends with the same position, each gets requests in this proportion.",
+    )
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:

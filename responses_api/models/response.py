@@ -74,6 +74,12 @@ class Response(models.Model):
         editable=False,
         help_text="Which rule of which tool policy let or refused each call: see protocol/policy.py.",
     )
+    tried = PlainJsonField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="The backends that could not answer, before the one that did, and why.",
+    )
     created_at = models.BigIntegerField(help_text="Unix time in seconds.")
     completed_at = models.BigIntegerField(null=True, blank=True, help_text="Unix time in seconds.")
     attempt = models.PositiveSmallIntegerField(

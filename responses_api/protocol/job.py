@@ -3,15 +3,14 @@
 Plain data only: the worker needs no database to generate, and no code is shared but this.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
 import orjson
 
 from responses_api.protocol.event_types import Dialect
-from responses_api.protocol.plain import Json
-
-_T = TypeVar("_T")
+from responses_api.protocol.plain import Json, fields_of, record_of
+from responses_api.protocol.target import Target
 
 HEAD_BYTES: Final = 256
 """How much of a job's bytes says whose it is."""
@@ -21,36 +20,6 @@ Purpose = Literal["respond", "count_tokens", "compact"]
 
 STATE: Final = "state"
 """Where an adapter finds, in a reasoning item, the list of what its backend wants back. Only there while a job runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class BackendSpec:
-    """Where and how to call a model. All timeouts are in seconds.
-
-    `api_key_env` names the environment variable of the worker that holds the credential: the credential
-    itself never travels. `token_counting` says who counts tokens: the worker ("local"), or the backend and how;
-    `images` what becomes of an image: "sent", "noted" (the model reads that there was one) or "refused".
-    """
-
-    name: str
-    kind: str
-    base_url: str
-    api_key_env: str | None
-    connect_timeout: float
-    first_byte_timeout: float
-    idle_timeout: float
-    total_timeout: float
-    token_counting: str = "local"
-    images: str = "sent"
-
-    def to_plain(self) -> Json:
-        """Every field as JSON."""
-        return _to_plain(self)
-
-    @classmethod
-    def from_plain(cls, plain: Json) -> "BackendSpec":
-        """The inverse of `to_plain`; fields that a newer sender added are ignored."""
-        return _from_plain(cls, plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +36,8 @@ class Job:
     `reserved` is what its tenant's quotas hold for it: `tokens` and `nanos` (nano-units of money); None where there is
     no limit. `output_cap` are the most tokens that it may say, where the client named no limit of its own. `spent` is
     what lost attempts at it used (`quotas.spending.Used`).
+    `targets` are all that may serve it (`Target.to_plain()`), in the order of the route; empty where there is only the
+    one that `backend`, `upstream_model`, `context_window` and `prices` tell of.
     What is `is_keyed` may be asked for again: it goes on without its client, and all that it tells is journaled.
     """
 
@@ -92,6 +63,7 @@ class Job:
     reserved: Json | None = None
     output_cap: int | None = None
     spent: Json | None = None
+    targets: list[Json] = field(default_factory=list)
 
     @property
     def is_background(self) -> bool:
@@ -103,9 +75,25 @@ class Job:
         """The whole conversation: the history, then the new input."""
         return [*self.history, *self.input_items]
 
+    def at(self, target: Target) -> "Job":
+        """The same job, asked of this target."""
+        return replace(
+            self,
+            backend=target.backend,
+            upstream_model=target.upstream_model,
+            context_window=target.context_window,
+            prices=target.prices,
+        )
+
+    def choices(self) -> list[Target]:
+        """All targets that may serve it, at least one."""
+        if not self.targets:
+            return [Target(self.backend, self.upstream_model, self.context_window, self.prices)]
+        return [Target.from_plain(target) for target in self.targets]
+
     def to_bytes(self) -> bytes:
         """The job as JSON. Whose it is stands in the first `HEAD_BYTES`, before its conversation."""
-        return orjson.dumps(_to_plain(self))
+        return orjson.dumps(fields_of(self))
 
     @staticmethod
     def may_be_of(tenant_id: str, head: bytes) -> bool:
@@ -115,13 +103,4 @@ class Job:
     @classmethod
     def from_bytes(cls, data: bytes) -> "Job":
         """The inverse of `to_bytes`. Raises ValueError or TypeError when the bytes are not a whole job."""
-        return _from_plain(cls, orjson.loads(data))
-
-
-def _to_plain(record: Any) -> Json:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
-
-
-def _from_plain(cls: type[_T], plain: Json) -> _T:
-    known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
-    return cls(**{name: value for name, value in plain.items() if name in known})
+        return record_of(cls, orjson.loads(data))

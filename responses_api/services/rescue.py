@@ -147,7 +147,8 @@ def _job(row: Any) -> Job:
         request_id=f"rescued_{row.id}",
         history=history,
         input_items=input_items,
-        backend=model.backend.to_plain(),
-        upstream_model=model.upstream_model,
-        context_window=model.context_window,
+        backend=model.first.backend,
+        upstream_model=model.first.upstream_model,
+        context_window=model.first.context_window,
+        targets=model.others_too,
     )

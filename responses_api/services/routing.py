@@ -16,26 +16,47 @@ from django.conf import settings
 
 from responses_api.models import Route
 from responses_api.protocol.errors import ProtocolError, invalid_request
-from responses_api.protocol.job import BackendSpec
 from responses_api.protocol.plain import Json
+from responses_api.protocol.target import Target
 from responses_api.services.database import in_database
 from tenants.metrics import NANOS
 from tenants.rules import may_use
 from tenants.scoping import operator_scope
+
+PRICES: Final = ("input", "cached_input", "output")
 
 _SOONEST_RELOAD_SECONDS: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A public model name and where it is served."""
+    """A public model name and where it is served: at least one target, in the order of the route."""
 
     name: str
-    upstream_model: str
-    backend: BackendSpec
-    context_window: int | None
+    targets: tuple[Target, ...]
     created_at: int
-    prices: Json
+
+    @property
+    def first(self) -> Target:
+        """The target that is asked first, unless another is better for a request."""
+        return self.targets[0]
+
+    @property
+    def others_too(self) -> list[Json]:
+        """All targets as a job carries them; none, where there is no choice."""
+        return [target.to_plain() for target in self.targets] if len(self.targets) > 1 else []
+
+    @property
+    def widest_window(self) -> int | None:
+        """The most tokens that any of the targets takes; None where that is not known of each."""
+        windows = [target.context_window for target in self.targets]
+        return None if None in windows else max(window or 0 for window in windows)
+
+    @property
+    def highest_prices(self) -> Json:
+        """What it may cost at most, wherever it is served in the end."""
+        told = [target.prices or {} for target in self.targets]
+        return {name: max(prices.get(name, 0) for prices in told) for name in PRICES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +95,12 @@ def models_for(allowed: Sequence[str]) -> list[ServedModel]:
 def read_models() -> dict[str, ServedModel]:
     """Read all served models from the database, by name, and keep them for this process."""
     global _table
-    models: dict[str, ServedModel] = {}
+    found: dict[str, list[Route]] = {}
     routes = Route.objects.filter(backend__is_enabled=True).select_related("backend")
     with operator_scope():  # the routes are nobody's; the scope bounds the time of the query
         for route in routes.order_by("model", "position", "id"):
-            models.setdefault(route.model, _served(route))
+            found.setdefault(route.model, []).append(route)
+    models = {name: _served(name, routes_of) for name, routes_of in found.items()}
     _table = _Table(time.monotonic(), models)
     return models
 
@@ -123,14 +145,22 @@ def _unknown(name: str) -> ProtocolError:
     )
 
 
-def _served(route: Route) -> ServedModel:
+def _served(name: str, routes: Sequence[Route]) -> ServedModel:
     return ServedModel(
-        name=route.model,
+        name=name,
+        targets=tuple(_target(route) for route in routes),
+        created_at=int(min(route.created_at for route in routes).timestamp()),
+    )
+
+
+def _target(route: Route) -> Target:
+    return Target(
+        backend=route.backend.spec().to_plain(),
         upstream_model=route.upstream_model or route.model,
-        backend=route.backend.spec(),
         context_window=route.context_window,
-        created_at=int(route.created_at.timestamp()),
         prices=_prices(route),
+        position=route.position,
+        weight=route.weight,
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.sse import DONE
-from tests.unit.workers.builders import base_snapshot, counting_ids
+from tests.unit.workers.builders import base_snapshot, counting_ids, make_job
 from workers.backends.parts import Part
 from workers.backends.registry import adapter_for
 from workers.emitter import Emitter
@@ -35,7 +35,7 @@ def events_path(scenario: str) -> Path:
 
 def parts_of(scenario: str, chunks: Iterable[bytes]) -> tuple[list[Part], ProtocolError | None]:
     """What the adapter makes of the chunks, and how it fails at the end."""
-    stream = adapter_for(scenario.partition("/")[0]).open_stream()
+    stream = adapter_for(scenario.partition("/")[0]).open_stream(make_job())
     parts = [part for chunk in chunks for part in stream.feed(chunk)]
     try:
         return parts + stream.close(), None

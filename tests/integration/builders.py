@@ -3,8 +3,9 @@
 import uuid
 from typing import Any
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.ids import RESPONSE, item_prefix
-from responses_api.protocol.job import BackendSpec, Job
+from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import parse_create
 from responses_api.protocol.response import snapshot, stored_item, usage

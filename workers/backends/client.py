@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import ProtocolError, model_error
-from responses_api.protocol.job import BackendSpec, Job
+from responses_api.protocol.job import Job
 from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.sse import decode, encode
 from workers.backends.counting import UPSTREAM_COUNTERS
@@ -123,18 +124,19 @@ class _Call:
         """Send the request; returns when the backend accepted it. Raises what it refused it with."""
         adapter = adapter_for(self._spec.kind)
         body = await self._made(lambda: encode(adapter.build(self._job)))
-        response = await self._post(self._spec.base_url.rstrip("/") + adapter.path, adapter, body)
+        response = await self._post(self._spec.base_url.rstrip("/") + adapter.path(self._job), adapter, body)
         if not 200 <= response.status < 300:
             raise await self._refusal(response)
         self._watch = _Watch(self._loop, response.content)
-        return adapter.open_stream()
+        return adapter.open_stream(self._job)
 
     async def count(self) -> int:
         """Ask the backend to count. An answer that is no count is a `model_error`, whatever its status."""
         adapter, counter = adapter_for(self._spec.kind), UPSTREAM_COUNTERS[self._spec.token_counting]
         body = await self._made(lambda: encode(counter.body(adapter.build(self._job))))
         self._first_byte_by = self._ends_at = self._by(_COUNTING_SECONDS)
-        response = await self._post(counter.url(self._spec.base_url.rstrip("/")), adapter, body)
+        url = counter.url(self._spec.base_url.rstrip("/"), self._job.upstream_model)
+        response = await self._post(url, adapter, body)
         self._watch = _Watch(self._loop, response.content)
         answer = bytearray()
         while chunk := await self.read():
@@ -152,7 +154,7 @@ class _Call:
             self._response = await self._session.post(
                 url,
                 data=body,
-                headers=adapter.auth(self._key) if self._key else None,
+                headers={**adapter.headers, **(adapter.auth(self._key) if self._key else {})},
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._spec.connect_timeout),
             )

@@ -66,11 +66,11 @@ def load() -> None:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamCounter:
-    """A counting endpoint: its address from the base URL, its body from that of a Chat Completions request, and where
-    its answer has the number.
+    """A counting endpoint: its address from the base URL and the upstream's name of the model, its body from that of a
+    request, and where its answer has the number.
     """
 
-    url: Callable[[str], str]
+    url: Callable[[str, str], str]
     body: Callable[[Json], Json]
     field: str
 
@@ -82,14 +82,18 @@ class UpstreamCounter:
         return count
 
 
-def _beside_version(base_url: str) -> str:
+def _below(path: str) -> Callable[[str, str], str]:
+    return lambda base_url, model: base_url + path
+
+
+def _beside_version(base_url: str, model: str) -> str:
     """vLLM has it at its root, while the base URL goes up to the version."""
     parts = urlsplit(base_url)
     return urlunsplit(parts._replace(path=parts.path.removesuffix("/v1") + "/tokenize"))
 
 
-def _for_vllm(body: Json) -> Json:
-    return {name: body[name] for name in ("model", "messages", "tools") if name in body}
+def _only(*names: str) -> Callable[[Json], Json]:
+    return lambda body: {name: body[name] for name in names if name in body}
 
 
 def _without_stream(body: Json) -> Json:
@@ -98,10 +102,8 @@ def _without_stream(body: Json) -> Json:
 
 UPSTREAM_COUNTERS: dict[str, UpstreamCounter] = {
     "llama_cpp": UpstreamCounter(
-        url=lambda base_url: base_url + "/chat/completions/input_tokens",
-        body=_without_stream,
-        field="input_tokens",
+        url=_below("/chat/completions/input_tokens"), body=_without_stream, field="input_tokens"
     ),
-    "vllm": UpstreamCounter(url=_beside_version, body=_for_vllm, field="count"),
+    "vllm": UpstreamCounter(url=_beside_version, body=_only("model", "messages", "tools"), field="count"),
 }
 """By the name that a backend's row has for it; "local" is none of them."""

@@ -3,8 +3,8 @@
 A compatible server needs no code: its row in the database names one of these kinds.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -37,34 +37,44 @@ def bearer(key: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """How one kind is spoken to: the path under the base URL, and what differs.
+    """How one kind is spoken to.
 
-    `read` says what a model reads of a body that `build` made.
+    `path` is what follows the base URL for a job. `build` makes the body, and raises `ProtocolError` 400 with `param`
+    for what the format cannot carry. `open_stream` reads the answer to that body. `auth` makes the headers of a
+    credential, `headers` are those of every request. `read` says what a model reads of a body that `build` made.
+    `own_fields` are the fields of a body that are the service's to set, whatever a client asks for by
+    `antiphon:backend_options`.
     """
 
-    path: str
+    path: Callable[[Job], str]
     build: Callable[[Job], Json]
-    open_stream: Callable[[], AnswerStream]
+    open_stream: Callable[[Job], AnswerStream]
     auth: Callable[[str], dict[str, str]]
     read: Callable[[Json], Reading]
+    own_fields: frozenset[str]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
+
+def _always(path: str) -> Callable[[Job], str]:
+    return lambda job: path
+
+
+_CHAT = Adapter(
+    path=_always("/chat/completions"),
+    build=chat_request.build,
+    open_stream=lambda job: ChatStream(),
+    auth=bearer,
+    read=chat_reading.read,
+    own_fields=chat_request.OWN_FIELDS,
+)
 
 KINDS: dict[str, Adapter] = {
-    "chat_completions": Adapter(
-        path="/chat/completions",
-        build=chat_request.build,
-        open_stream=ChatStream,
-        auth=bearer,
-        read=chat_reading.read,
-    ),
+    "chat_completions": _CHAT,
     # OpenAI's reasoning models refuse the old name of the token limit, everybody else knows only that. It refuses every
     # field that it does not know.
-    "openai_chat_completions": Adapter(
-        path="/chat/completions",
+    "openai_chat_completions": replace(
+        _CHAT,
         build=partial(chat_request.build, token_limit_field="max_completion_tokens", with_state=False),
-        open_stream=ChatStream,
-        auth=bearer,
-        read=chat_reading.read,
     ),
 }
 

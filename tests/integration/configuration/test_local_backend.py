@@ -15,10 +15,11 @@ def test_the_first_run_adds_it() -> None:
     register("http://127.0.0.1:4001/v1")
     served = read_models()
     assert list(served) == [MODEL]
-    assert served[MODEL].backend.base_url == "http://127.0.0.1:4001/v1"
-    assert served[MODEL].backend.token_counting == "llama_cpp"
-    assert served[MODEL].backend.images == "noted"
-    assert served[MODEL].context_window == CONTEXT_WINDOW
+    target = served[MODEL].first
+    assert target.backend["base_url"] == "http://127.0.0.1:4001/v1"
+    assert target.backend["token_counting"] == "llama_cpp"
+    assert target.backend["images"] == "noted"
+    assert target.context_window == CONTEXT_WINDOW
 
 
 def test_a_later_run_moves_it_and_keeps_what_the_operator_changed() -> None:

@@ -21,7 +21,7 @@ def add_backend(name: str, *arguments: str, url: str = URL) -> tuple[str, str]:
 
 
 def served() -> dict[str, tuple[str, str]]:
-    return {name: (model.upstream_model, model.backend.name) for name, model in read_models().items()}
+    return {name: (model.first.upstream_model, model.first.name) for name, model in read_models().items()}
 
 
 def test_models_are_served_under_public_names() -> None:
@@ -45,9 +45,12 @@ def test_context_windows_are_for_each_model_or_for_one_and_stay_until_others_are
     add_backend(
         "one", "--model", "a", "--model", "b", "--context-window", "b=4000", "--context-window", "8000"
     )
-    assert {name: model.context_window for name, model in read_models().items()} == {"a": 8000, "b": 4000}
+    assert {name: model.first.context_window for name, model in read_models().items()} == {
+        "a": 8000,
+        "b": 4000,
+    }
     add_backend("one", "--model", "a", "--model", "b", "--model", "c", "--context-window", "a=9000")
-    assert {name: model.context_window for name, model in read_models().items()} == {
+    assert {name: model.first.context_window for name, model in read_models().items()} == {
         "a": 9000,
         "b": 4000,
         "c": None,
@@ -56,11 +59,11 @@ def test_context_windows_are_for_each_model_or_for_one_and_stay_until_others_are
 
 def test_prices_are_for_each_model_or_for_one_and_stay_until_others_are_given() -> None:
     add_backend("one", "--model", "a", "--model", "b", "--price", "b=1,2,0.1", "--price", "0.25,3")
-    prices = {name: model.prices for name, model in read_models().items()}
+    prices = {name: model.first.prices for name, model in read_models().items()}
     assert prices["a"] == {"input": 250_000_000, "cached_input": 250_000_000, "output": 3_000_000_000}
     assert prices["b"] == {"input": 1_000_000_000, "cached_input": 100_000_000, "output": 2_000_000_000}
     add_backend("one", "--model", "a", "--model", "b")
-    assert {name: model.prices for name, model in read_models().items()} == prices
+    assert {name: model.first.prices for name, model in read_models().items()} == prices
 
 
 @pytest.mark.parametrize("price", ["1", "1,-2", "x=1,2", "1,2,3,4", "1.1234567,2", "free"])
@@ -72,10 +75,10 @@ def test_what_is_no_price_of_a_served_model_is_refused_and_nothing_is_saved(pric
 
 def test_who_counts_tokens_is_this_service_unless_the_backend_is_named_and_stays_so() -> None:
     add_backend("one", "--model", "a")
-    assert read_models()["a"].backend.token_counting == "local"
+    assert read_models()["a"].first.backend["token_counting"] == "local"
     add_backend("one", "--model", "a", "--token-counting", "vllm")
     add_backend("one", "--model", "a", "--idle-timeout", "7")
-    assert read_models()["a"].backend.token_counting == "vllm"
+    assert read_models()["a"].first.backend["token_counting"] == "vllm"
 
 
 def test_a_missing_key_variable_is_told_and_its_value_is_asked_of_nobody(
@@ -136,7 +139,7 @@ def test_the_help_explains_both_kinds() -> None:
 
 def test_images_are_sent_unless_said_otherwise_and_that_stays_so() -> None:
     add_backend("one", "--model", "a")
-    assert read_models()["a"].backend.images == "sent"
+    assert read_models()["a"].first.backend["images"] == "sent"
     add_backend("one", "--model", "a", "--images", "noted")
     add_backend("one", "--model", "a")
-    assert read_models()["a"].backend.images == "noted"
+    assert read_models()["a"].first.backend["images"] == "noted"

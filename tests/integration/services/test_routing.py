@@ -55,7 +55,7 @@ def ask_together(reads: Reads) -> list[Any]:
         try:
             with connection.execute_wrapper(reads):
                 begin.wait(10)
-                return model_named("a").backend.name
+                return model_named("a").first.name
         except OperationalError as error:
             return error
         finally:
@@ -92,7 +92,7 @@ def test_a_read_that_fails_fails_for_all_who_wait_and_the_next_one_is_made(
     expire(monkeypatch)
     error = OperationalError("away")
     assert ask_together(Reads(error)) == [error] * ASKING
-    assert model_named("a").backend.name == "one"
+    assert model_named("a").first.name == "one"
 
 
 def test_a_model_that_was_just_added_is_there(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,5 +107,5 @@ def test_a_model_that_was_just_added_is_there(backend: Backend, monkeypatch: pyt
 def test_what_is_known_already_costs_the_event_loop_no_thread(friend_tenant: Tenant) -> None:
     text = issue_key(friend_tenant, name="app")
     principal = find_principal(text)
-    assert at_once(find_model("a")).backend.name == "one"
+    assert at_once(find_model("a")).first.name == "one"
     assert at_once(authenticate(Visitor(f"Bearer {text}", None), None)) == principal

@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import (
     ProtocolError,
     invalid_request,
@@ -13,7 +14,7 @@ from responses_api.protocol.errors import (
     too_many_requests,
 )
 from responses_api.protocol.ids import build_id, item_prefix
-from responses_api.protocol.job import BackendSpec, Job
+from responses_api.protocol.job import Job
 
 
 def test_ids_sort_by_time() -> None:

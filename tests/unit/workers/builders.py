@@ -5,7 +5,8 @@ from typing import Any
 
 import orjson
 
-from responses_api.protocol.job import BackendSpec, Job
+from responses_api.protocol.backend import BackendSpec
+from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import parse_create
 from responses_api.protocol.response import snapshot, stored_item

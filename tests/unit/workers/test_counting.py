@@ -104,7 +104,7 @@ def test_a_million_characters_without_a_gap_are_counted_at_once() -> None:
     ],
 )
 def test_a_backend_counts_at_an_address_of_its_own(name: str, base_url: str, url: str) -> None:
-    assert UPSTREAM_COUNTERS[name].url(base_url) == url
+    assert UPSTREAM_COUNTERS[name].url(base_url, "sparrow") == url
 
 
 @pytest.mark.parametrize("answer", [{}, [], None, {"count": "7"}, {"count": -1}, {"count": True}])

@@ -26,6 +26,29 @@ from workers.backends.chat_completions.messages import build_messages
 TokenLimitField = Literal["max_tokens", "max_completion_tokens"]
 """What the limit of output tokens is called: the old name everywhere, the new one where OpenAI insists."""
 
+OWN_FIELDS = frozenset(
+    {
+        "model",
+        "messages",
+        "stream",
+        "stream_options",
+        "max_tokens",
+        "max_completion_tokens",
+        "n",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "functions",
+        "function_call",
+        "response_format",
+        "user",
+        "store",
+        "metadata",
+        "service_tier",
+    }
+)
+"""What no client sets by itself: it decides what is asked, of which model, and what it may cost."""
+
 _PLAIN_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 _LOGPROBS = "message.output_text.logprobs"
 

@@ -1,0 +1,56 @@
+"""Where a model runs, and what can be done there: a backend's row as a worker gets to know it."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from responses_api.protocol.plain import Json, fields_of, record_of
+
+NativeFeature = Literal["previous_response_id", "encrypted_content", "compact", "allowed_tools"]
+"""What a backend that speaks Responses may keep or do by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendSpec:
+    """Where and how to call a model. All timeouts are in seconds.
+
+    The credential itself never travels: `api_key_env` names the environment variable of the worker that holds it,
+    `has_stored_key` says that the backend's row does, sealed. `token_counting` says who counts tokens: the worker
+    ("local"), or the backend and how. `images` says what becomes of an image: "sent", "noted" (the model reads that
+    there was one) or "refused"; `files` of a file: "sent" or "refused". `tools` are "native", or "emulated" by a schema
+    that the answer is held to. `reasoning` is how much of it clients may see: "none", "summary" or "raw".
+
+    `passthrough_tool_types` are the types of tools that the backend runs or knows by itself, `acme:*` for all of a
+    vendor's; `native_features` what else it has (`NativeFeature`). `allowed_options` names the fields of its own that
+    requests may set by `antiphon:backend_options`; "*" is any.
+    """
+
+    name: str
+    kind: str
+    base_url: str
+    api_key_env: str | None
+    connect_timeout: float
+    first_byte_timeout: float
+    idle_timeout: float
+    total_timeout: float
+    token_counting: str = "local"
+    images: str = "sent"
+    files: str = "sent"
+    tools: str = "native"
+    reasoning: str = "raw"
+    has_stored_key: bool = False
+    passthrough_tool_types: list[str] = field(default_factory=list)
+    native_features: list[str] = field(default_factory=list)
+    allowed_options: list[str] = field(default_factory=list)
+
+    def to_plain(self) -> Json:
+        """Every field as JSON."""
+        return fields_of(self)
+
+    @classmethod
+    def from_plain(cls, plain: Json) -> "BackendSpec":
+        """The inverse of `to_plain`; fields that a newer sender added are ignored."""
+        return record_of(cls, plain)
+
+    def has(self, feature: NativeFeature) -> bool:
+        """Whether the backend has this of its own."""
+        return feature in self.native_features
