@@ -1,12 +1,13 @@
-"""Sealed state: what the service hands to a client only to get it back, unread and unchanged.
+"""Sealed state: what the service hands to a client only to get it back, unread and unchanged; and what it keeps for
+itself, the keys of backends.
 
-Protocol: "Reasoning, compaction: sealed state". A seal is authenticated encryption (AES-256-GCM) under a key of the
-tenant, which is derived from one of `ANTIPHON_SEAL_KEYS`: the first seals, all open, and so does, last of all, the one
-that is derived from `SECRET_KEY`. As text it is base64url of
+Protocol: "Reasoning, compaction: sealed state". A seal is authenticated encryption (AES-256-GCM) under a key of its
+owner, a tenant or a backend, which is derived from one of `ANTIPHON_SEAL_KEYS`: the first seals, all open, and so does,
+last of all, the one that is derived from `SECRET_KEY`. As text it is base64url of
 
     version (1 byte) | key id (4) | nonce (12) | ciphertext and tag
 
-Another tenant's seal, a tampered one, one under an unknown key and what never was one look alike: they do not open.
+Another owner's seal, a tampered one, one under an unknown key and what never was one look alike: they do not open.
 """
 
 import base64
@@ -34,6 +35,7 @@ _NONCE_FROM: Final = len(_VERSION) + _KEY_ID_BYTES
 _HEAD_BYTES: Final = _NONCE_FROM + _NONCE_BYTES
 _KEY_BYTES: Final = 32
 _DAY_SECONDS: Final = 86_400
+_BACKEND_KEY: Final = b"backend key"
 
 
 class SealError(Exception):
@@ -66,18 +68,37 @@ def seal(content: Any, *, item_type: SealedType, tenant_id: str, source: Json, a
 
     `item_type` is the item's that will carry it: one cannot be passed off as the other.
     """
-    secret = _secrets()[0]
-    head = _VERSION + _key_id(secret)
-    bound = _bound(item_type, head)
     payload = encode({"at": at, "from": source, "content": content})
-    # Another content has another nonce, as surely as if it were a random one.
-    key = _derived(secret, f"nonces of tenant {tenant_id}")
-    nonce = hmac.digest(key, bound + payload, "sha256")[:_NONCE_BYTES]
-    return _to_text(head + nonce + _cipher(secret, tenant_id).encrypt(nonce, payload, bound))
+    return _sealed(payload, f"tenant {tenant_id}", item_type.encode())
 
 
 def open_seal(text: str, *, item_type: SealedType, tenant_id: str) -> Opened:
     """Open what was sealed for this type of item and this tenant, however old. Raises `SealError` for all else."""
+    payload = decode(_unsealed(text, f"tenant {tenant_id}", item_type.encode()))
+    return Opened(payload["content"], payload["from"], payload["at"])
+
+
+def seal_backend_key(key: str, backend_id: int) -> str:
+    """Seal a backend's key, under the first key, to the row that it is of: in another row it does not open."""
+    return _sealed(key.encode(), f"backend {backend_id}", _BACKEND_KEY)
+
+
+def open_backend_key(text: str, backend_id: int) -> str:
+    """Open the key of this backend. Raises `SealError` for all else."""
+    return _unsealed(text, f"backend {backend_id}", _BACKEND_KEY).decode()
+
+
+def _sealed(payload: bytes, owner: str, purpose: bytes) -> str:
+    secret = _secrets()[0]
+    head = _VERSION + _key_id(secret)
+    bound = _bound(purpose, head)
+    # Another content has another nonce, as surely as if it were a random one.
+    key = _derived(secret, f"nonces of {owner}")
+    nonce = hmac.digest(key, bound + payload, "sha256")[:_NONCE_BYTES]
+    return _to_text(head + nonce + _cipher(secret, owner).encrypt(nonce, payload, bound))
+
+
+def _unsealed(text: str, owner: str, purpose: bytes) -> bytes:
     raw = _from_text(text)
     head, nonce, sealed = raw[:_HEAD_BYTES], raw[_NONCE_FROM:_HEAD_BYTES], raw[_HEAD_BYTES:]
     if len(nonce) != _NONCE_BYTES or head[:1] != _VERSION:
@@ -86,10 +107,9 @@ def open_seal(text: str, *, item_type: SealedType, tenant_id: str) -> Opened:
         if head[1:_NONCE_FROM] != _key_id(secret):
             continue
         try:
-            payload = decode(_cipher(secret, tenant_id).decrypt(nonce, sealed, _bound(item_type, head)))
+            return _cipher(secret, owner).decrypt(nonce, sealed, _bound(purpose, head))
         except InvalidTag:
             continue
-        return Opened(payload["content"], payload["from"], payload["at"])
     raise SealError
 
 
@@ -104,9 +124,9 @@ def _key_id(secret: bytes) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _cipher(secret: bytes, tenant_id: str) -> AESGCM:
-    """The tenant's own cipher. Its nonces are good for 2**32 seals under a key: a tenant's, not everybody's."""
-    return AESGCM(_derived(secret, f"tenant {tenant_id}"))
+def _cipher(secret: bytes, owner: str) -> AESGCM:
+    """The owner's own cipher. Its nonces are good for 2**32 seals under a key: an owner's, not everybody's."""
+    return AESGCM(_derived(secret, owner))
 
 
 @lru_cache(maxsize=1024)
@@ -114,9 +134,9 @@ def _derived(secret: bytes, info: str) -> bytes:
     return HKDF(SHA256(), _KEY_BYTES, salt=None, info=b"antiphon " + info.encode()).derive(secret)
 
 
-def _bound(item_type: SealedType, head: bytes) -> bytes:
+def _bound(purpose: bytes, head: bytes) -> bytes:
     """What is authenticated beside the content."""
-    return item_type.encode() + head[:_NONCE_FROM]
+    return purpose + head[:_NONCE_FROM]
 
 
 def _to_text(raw: bytes) -> str:

@@ -31,7 +31,7 @@ from workers.errand import Errand
 from workers.generation import Generation, HandedBack
 from workers.lease import Lease
 from workers.retelling import Told
-from workers.secrets import secret
+from workers.secrets import find_credential
 from workers.tokens import answer_count
 from workers.writer import Writer
 
@@ -112,7 +112,7 @@ class Runtime:
 
     async def _start(self) -> None:
         self._client = asyncio_client()
-        self._upstream = await self._open.enter_async_context(UpstreamClient(secret=secret))
+        self._upstream = await self._open.enter_async_context(UpstreamClient(secret=find_credential))
         self._publisher = Publisher(self._client)
         self._writer = Writer(self._loop)
         self._lease = Lease(self._client, self._running)

@@ -1,12 +1,38 @@
-"""The backends' credentials: environment variables of the worker, named by the backend's row."""
+"""The backends' credentials: environment variables of the worker, named by the backend's row, or stored with the row.
+
+A stored key is read when a call needs it and kept for `ANTIPHON_CACHE_SECONDS`; one that is changed counts within that
+time.
+"""
 
 import os
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import environ
 from django.conf import settings
 
+from responses_api.protocol.backend import BackendSpec
+from responses_api.protocol.errors import ProtocolError
+from responses_api.services.backend_keys import KeyLost, key_of
+from responses_api.services.database import in_database
+from workers.backends.credentials import by_variable, unconfigured
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A stored key as it was found, or why there was none. Without a text form that could end up in a log."""
+
+    read_at: float
+    key: str
+    missing: str = ""
+
+    def __repr__(self) -> str:
+        return "a stored key"
+
+
+_stored: Final[dict[tuple[str, str], _Stored]] = {}
 _read: Final[dict[Path, tuple[int, dict[str, str]]]] = {}
 
 
@@ -26,6 +52,35 @@ def secret(name: str) -> str | None:
         if value:
             return value
     return None
+
+
+_by_variable: Final = by_variable(secret)
+
+
+async def find_credential(backend: BackendSpec) -> str | None:
+    """The credential of a backend; None where it needs none. Raises `ProtocolError` where it cannot be found."""
+    if not backend.has_stored_key:
+        return await _by_variable(backend)
+    place = (backend.name, backend.base_url)
+    known = _stored.get(place)
+    if known is None or time.monotonic() - known.read_at > settings.CACHE_SECONDS:
+        known = _stored[place] = await _stored_key(place, known)
+    if known.missing:
+        raise unconfigured(known.missing)
+    return known.key
+
+
+async def _stored_key(place: tuple[str, str], before: _Stored | None) -> _Stored:
+    """The key as the row has it now; the one before while the database does not answer."""
+    now = time.monotonic()
+    try:
+        return _Stored(now, await in_database(key_of, *place))
+    except KeyLost as error:
+        return _Stored(now, "", str(error))
+    except ProtocolError:  # the log has it
+        if before is None:
+            raise
+        return _Stored(now, before.key, before.missing)
 
 
 def _variables(file: Path) -> dict[str, str]:

@@ -9,7 +9,14 @@ from pytest_django import Settings
 from config import seal_keys
 from config.seal_keys import read_seal_keys
 from responses_api.protocol.items import SealedType
-from responses_api.sealing import SealError, SealExpired, open_seal, seal
+from responses_api.sealing import (
+    SealError,
+    SealExpired,
+    open_backend_key,
+    open_seal,
+    seal,
+    seal_backend_key,
+)
 
 FRIEND, STRANGER = "9b2f-friend", "9b2f-stranger"
 SOURCE = {"kind": "chat_completions", "backend": "scripted", "model": "m"}
@@ -146,3 +153,30 @@ def test_an_entry_that_is_no_key_is_left_out_and_told_without_quoting_it(
         "Entry 3 of ANTIPHON_SEAL_KEYS",
     ]
     assert "hunter2" not in " ".join(seal_keys.seal_key_mistakes)
+
+
+def test_a_backends_key_opens_for_its_own_row_alone() -> None:
+    text = seal_backend_key("sk-stored-0123", 7)
+    assert open_backend_key(text, 7) == "sk-stored-0123"
+    assert "sk-stored" not in text and b"sk-stored" not in base64.urlsafe_b64decode(text + "==")
+    for other in (8, 70):
+        with pytest.raises(SealError):
+            open_backend_key(text, other)
+
+
+def test_a_backends_key_outlives_the_seal_key_that_is_not_the_first_any_more(settings: Settings) -> None:
+    old, new = key(), key()
+    settings.SEAL_KEYS = (old,)
+    text = seal_backend_key("sk-stored-0123", 7)
+    settings.SEAL_KEYS = (new, old)
+    assert open_backend_key(text, 7) == "sk-stored-0123"
+    assert seal_backend_key("sk-stored-0123", 7) != text
+    settings.SEAL_KEYS = (new,)
+    with pytest.raises(SealError):
+        open_backend_key(text, 7)
+
+
+def test_a_backends_key_and_what_a_tenant_holds_are_never_taken_for_each_other() -> None:
+    with pytest.raises(SealError):
+        open_backend_key(sealed("sk-stored-0123", tenant="7"), 7)
+    assert not opens(seal_backend_key("sk-stored-0123", 7), tenant="7")

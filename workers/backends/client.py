@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncGenerator, Callable
 from http import HTTPStatus
 from types import TracebackType
@@ -17,6 +16,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.sse import decode, encode
 from workers.backends.counting import UPSTREAM_COUNTERS
+from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
 from workers.backends.registry import Adapter, AnswerStream, adapter_for
@@ -36,10 +36,10 @@ _LINGER_SECONDS = 0.1
 class UpstreamClient:
     """Calls backends; one for each process, used in one event loop.
 
-    `secret` finds a credential by the name of its environment variable. Use it as `async with`.
+    `secret` finds the credential of a backend. Use it as `async with`.
     """
 
-    def __init__(self, *, secret: Callable[[str], str | None] = os.environ.get) -> None:
+    def __init__(self, *, secret: Finder = FROM_ENVIRONMENT) -> None:
         self._secret = secret
         self._session: aiohttp.ClientSession | None = None
 
@@ -108,11 +108,12 @@ class UpstreamClient:
 class _Call:
     """One call from connect to the end of its answer, and the times it must keep."""
 
-    def __init__(self, session: aiohttp.ClientSession, job: Job, secret: Callable[[str], str | None]) -> None:
+    def __init__(self, session: aiohttp.ClientSession, job: Job, secret: Finder) -> None:
         self._session = session
         self._job = job
         self._spec = BackendSpec.from_plain(job.backend)
-        self._key = secret(self._spec.api_key_env) if self._spec.api_key_env else None
+        self._secret = secret
+        self._key: str | None = None
         self._response: aiohttp.ClientResponse | None = None
         self._watch: _Watch | None = None
         self._size = 0
@@ -147,9 +148,7 @@ class _Call:
         return counter.count_in(await self._made(lambda: decode(bytes(answer))))
 
     async def _post(self, url: str, adapter: Adapter, body: bytes) -> aiohttp.ClientResponse:
-        if self._spec.api_key_env and not self._key:
-            missing = f"the variable {self._spec.api_key_env} is not set"
-            raise model_error("The credentials of the model's backend are not configured.").because(missing)
+        self._key = await self._secret(self._spec)
         async with asyncio.timeout_at(self._first_byte_by):
             self._response = await self._session.post(
                 url,

@@ -11,6 +11,7 @@ from responses_api.protocol.job import Job
 from tests.unit.workers.builders import DONE, chunk, event, make_job
 from tests.unit.workers.server import Exchange, free_port, upstream
 from workers.backends.client import UpstreamClient
+from workers.backends.credentials import by_variable
 from workers.backends.parts import Part, Stop, TextDelta
 
 KEY = "sk-robin-0123456789"
@@ -25,7 +26,7 @@ async def answer_shortly(exchange: Exchange) -> None:
 
 
 async def ask(job: Job) -> list[Part]:
-    async with UpstreamClient(secret={"SPARROW_KEY": KEY}.get) as client:
+    async with UpstreamClient(secret=by_variable({"SPARROW_KEY": KEY}.get)) as client:
         return [part async for parts in client.stream(job) for part in parts]
 
 
@@ -36,7 +37,7 @@ async def told_and_error(
     told: list[Part] = []
 
     async def listen() -> None:
-        async with UpstreamClient(secret={"SPARROW_KEY": KEY}.get) as client:
+        async with UpstreamClient(secret=by_variable({"SPARROW_KEY": KEY}.get)) as client:
             async for parts in client.stream(job):
                 told.extend(parts)
                 if parts:
