@@ -20,6 +20,7 @@ from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
 from workers.backends.registry import Adapter, AnswerStream, adapter_for
+from workers.backends.withholding import as_shown
 
 _T = TypeVar("_T")
 
@@ -129,7 +130,7 @@ class _Call:
         if not 200 <= response.status < 300:
             raise await self._refusal(response)
         self._watch = _Watch(self._loop, response.content)
-        return adapter.open_stream(self._job)
+        return as_shown(adapter.open_stream(self._job), self._spec)
 
     async def count(self) -> int:
         """Ask the backend to count. An answer that is no count is a `model_error`, whatever its status."""

@@ -20,8 +20,9 @@ from workers.backends.parts import Part
 class AnswerStream(Protocol):
     """Reads one answer. `feed` never raises; `close` returns the rest or raises `ProtocolError`."""
 
-    finished: bool
-    """Nothing more of use will come, although the connection may stay open."""
+    @property
+    def finished(self) -> bool:
+        """Nothing more of use will come, although the connection may stay open."""
 
     def feed(self, chunk: bytes) -> list[Part]:
         """The parts that this chunk completes."""

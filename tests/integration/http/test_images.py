@@ -11,7 +11,7 @@ from responses_api.services import routing
 from tests.support.checks import assert_unknown_to, checked_response
 from tests.support.client import Client
 from tests.support.upstream import ScriptedUpstream
-from workers.images import NOTE
+from workers.attachments import NOTE
 
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 LOOK: Json = {
