@@ -3,6 +3,7 @@
 Plain data only: the worker needs no database to generate, and no code is shared but this.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -36,8 +37,8 @@ class Job:
     `reserved` is what its tenant's quotas hold for it: `tokens` and `nanos` (nano-units of money); None where there is
     no limit. `output_cap` are the most tokens that it may say, where the client named no limit of its own. `spent` is
     what lost attempts at it used (`quotas.spending.Used`).
-    `targets` are all that may serve it (`Target.to_plain()`), in the order of the route; empty where there is only the
-    one that `backend`, `upstream_model`, `context_window` and `prices` tell of.
+    `targets` are all that may serve it (`Target.to_plain()`), in the order in which they are asked; empty where there
+    is only the one that `backend`, `upstream_model`, `context_window` and `prices` tell of.
     What is `is_keyed` may be asked for again: it goes on without its client, and all that it tells is journaled.
     """
 
@@ -84,6 +85,11 @@ class Job:
             context_window=target.context_window,
             prices=target.prices,
         )
+
+    def among(self, targets: Sequence[Target]) -> "Job":
+        """The same job, asked of the first of these targets, or else of the others in their order."""
+        others_too = [target.to_plain() for target in targets] if len(targets) > 1 else []
+        return replace(self.at(targets[0]), targets=others_too)
 
     def choices(self) -> list[Target]:
         """All targets that may serve it, at least one."""

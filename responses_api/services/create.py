@@ -149,8 +149,8 @@ async def prepare(
             policies=list(principal.policies) or None,
             reserved=most.to_plain() if limited else None,
             output_cap=most.output_cap,
-            targets=model.others_too,
         )
+        job = job.among(model.ordered(job))
         return Prepared(job, job.to_bytes(), inbox, limited)
 
     return await off_loop_if(context.size > MANY_ITEMS, make)

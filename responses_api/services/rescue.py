@@ -22,6 +22,7 @@ from responses_api.models import Item, Response
 from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError, overloaded
 from responses_api.protocol.job import Job
+from responses_api.protocol.order import with_preference
 from responses_api.services.background import announce, begin_again, end_here, job_of_row, offer, told_before
 from responses_api.services.identity import now
 from responses_api.services.reap import LOST
@@ -142,13 +143,9 @@ def _job(row: Any) -> Job:
         history = load_context(row.previous_id) if row.previous_id else []
         given = Item.objects.filter(response_id=row.id, is_output=False).order_by("position")
         input_items = list(given.values_list("data", flat=True))
-    return replace(
-        job_of_row(row),
-        request_id=f"rescued_{row.id}",
-        history=history,
-        input_items=input_items,
-        backend=model.first.backend,
-        upstream_model=model.first.upstream_model,
-        context_window=model.first.context_window,
-        targets=model.others_too,
+    job = replace(
+        job_of_row(row), request_id=f"rescued_{row.id}", history=history, input_items=input_items
     )
+    # What was told before, if anything was, came from the backend that its row names.
+    placed = job.among(with_preference(model.ordered(job), told_by=row.backend))
+    return placed if placed.targets else replace(placed, prices=job.prices)

@@ -16,6 +16,8 @@ from django.conf import settings
 
 from responses_api.models import Route
 from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.job import Job
+from responses_api.protocol.order import in_order, order_key
 from responses_api.protocol.plain import Json
 from responses_api.protocol.target import Target
 from responses_api.services.database import in_database
@@ -38,13 +40,14 @@ class ServedModel:
 
     @property
     def first(self) -> Target:
-        """The target that is asked first, unless another is better for a request."""
+        """The target at the head of the route; which one a request asks first is its own."""
         return self.targets[0]
 
-    @property
-    def others_too(self) -> list[Json]:
-        """All targets as a job carries them; none, where there is no choice."""
-        return [target.to_plain() for target in self.targets] if len(self.targets) > 1 else []
+    def ordered(self, job: Job) -> list[Target]:
+        """The targets in the order in which this job asks them."""
+        return in_order(
+            self.targets, order_key(job.tenant_id, job.request["prompt_cache_key"], job.response_id)
+        )
 
     @property
     def widest_window(self) -> int | None:
