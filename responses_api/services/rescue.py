@@ -143,9 +143,7 @@ def _job(row: Any) -> Job:
         history = load_context(row.previous_id) if row.previous_id else []
         given = Item.objects.filter(response_id=row.id, is_output=False).order_by("position")
         input_items = list(given.values_list("data", flat=True))
-    job = replace(
-        job_of_row(row), request_id=f"rescued_{row.id}", history=history, input_items=input_items
-    )
+    job = replace(job_of_row(row), request_id=f"rescued_{row.id}", history=history, input_items=input_items)
     # What was told before, if anything was, came from the backend that its row names.
     placed = job.among(with_preference(model.ordered(job), told_by=row.backend))
     return placed if placed.targets else replace(placed, prices=job.prices)
