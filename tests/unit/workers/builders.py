@@ -15,8 +15,12 @@ from responses_api.protocol.response import snapshot, stored_item
 def make_job(
     base_url: str = "http://127.0.0.1:9/v1", *, history: list[Json] | None = None, **fields: Any
 ) -> Job:
-    """A job for a create request with these fields; `history` comes before its input."""
-    spec = {name: fields.pop(name) for name in list(fields) if name in BackendSpec.__slots__}
+    """A job for a create request with these fields, or those of its backend; `history` comes before its input.
+
+    What both have, `tools` and `reasoning`, is the request's.
+    """
+    of_backend = set(BackendSpec.__slots__) - {"tools", "reasoning"}
+    spec = {name: fields.pop(name) for name in list(fields) if name in of_backend}
     request = parse_create({"model": "sparrow", "input": "hello", **fields})
     backend = {
         "name": "test",

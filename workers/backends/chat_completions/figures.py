@@ -10,21 +10,21 @@ from typing import Any
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import safe_text
 from workers.backends.parts import UsageReport
+from workers.backends.values import count_of
 
-_MOST_TOKENS = 2**53
 _IMPOSSIBLE = -9999.0
 
 
 def read_usage(usage: Json) -> UsageReport:
     """The counts under this format's names; what is missing or makes no sense counts 0."""
-    cached = _count(_detail(usage, "prompt_tokens_details", "cached_tokens"))
+    cached = count_of(_detail(usage, "prompt_tokens_details", "cached_tokens"))
     return UsageReport(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
+        input_tokens=count_of(usage.get("prompt_tokens")),
+        output_tokens=count_of(usage.get("completion_tokens")),
         # DeepSeek's own name for the same figure.
-        cached_tokens=cached or _count(usage.get("prompt_cache_hit_tokens")),
-        reasoning_tokens=_count(_detail(usage, "completion_tokens_details", "reasoning_tokens")),
-        total_tokens=_count(usage.get("total_tokens")) or None,
+        cached_tokens=cached or count_of(usage.get("prompt_cache_hit_tokens")),
+        reasoning_tokens=count_of(_detail(usage, "completion_tokens_details", "reasoning_tokens")),
+        total_tokens=count_of(usage.get("total_tokens")) or None,
     )
 
 
@@ -78,10 +78,3 @@ def _list(value: Any) -> list[Any]:
 def _detail(usage: Json, group: str, name: str) -> Any:
     details = usage.get(group)
     return details.get(name) if isinstance(details, dict) else None
-
-
-def _count(value: Any) -> int:
-    """A count of tokens; 0 for what is none: too large to be carried, broken, negative, no number at all."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_TOKENS:
-        return 0
-    return int(value) if value == int(value) else 0

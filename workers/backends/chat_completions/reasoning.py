@@ -9,11 +9,9 @@ The format has no field for it; servers invented three, often with the same text
 
 from typing import Any
 
-import orjson
-
 from responses_api.protocol.plain import Json
-from responses_api.protocol.wording import safe_text
 from workers.backends.parts import Part, StateReport
+from workers.backends.values import carriable
 
 DETAILS = "reasoning_details"
 _FIELDS = ("reasoning_content", "reasoning")
@@ -59,7 +57,7 @@ class ReasoningReader:
         state: Json = {DETAILS: details} if details else {}
         if text and text != join_texts(details):
             state[self._field] = text
-        return _carriable(state)
+        return carriable(state)
 
 
 class _Block:
@@ -106,25 +104,3 @@ def give_back(message: Json, state: Json) -> None:
     for field, value in state.items():
         before = message.get(field)
         message[field] = value if before is None else before + value
-
-
-def _carriable(state: Json) -> Json:
-    """The state as JSON that can be sent: without lone surrogates, and with no number beyond 64 bits."""
-    try:
-        orjson.dumps(state)
-    except TypeError:
-        mended: Json = _mended(state)
-        return mended
-    return state
-
-
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return safe_text(value)
-    if isinstance(value, list):
-        return [_mended(entry) for entry in value]
-    if isinstance(value, dict):
-        return {safe_text(name): _mended(entry) for name, entry in value.items()}
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return float(value)
-    return value

@@ -3,26 +3,24 @@
 Servers of this format differ in small ways; what is read here is the union of what they send. The reading
 rules:
 
-- whole JSON bodies and event streams are told apart by their first byte, never by the content type;
 - only choice 0 counts; a chunk may lack `choices`, `delta`, anything;
 - reasoning has several names, often for the same text: the first that is filled counts, once a chunk;
 - a stream is whole when it told a finish reason or `[DONE]`; anything else was cut off;
 - data that is not a JSON object is a keep-alive, unless it begins like one: then it is a broken object.
 """
 
-import json
-from typing import Any, cast
-
-import orjson
+from typing import Any
 
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import SseDecoder, SseEvent
+from responses_api.protocol.sse import SseEvent
 from workers.backends.chat_completions.calls import CallReader
 from workers.backends.chat_completions.figures import read_logprobs, read_usage
 from workers.backends.chat_completions.reasoning import ReasoningReader, join_texts
 from workers.backends.errors import from_stream_error
 from workers.backends.parts import Part, ReasoningDelta, RefusalDelta, Stop, StopReason, TextDelta
+from workers.backends.values import parse_object
+from workers.backends.wire import AnswerBytes
 
 _TEXT = "content"
 _REFUSAL = "refusal"
@@ -38,8 +36,6 @@ _REASONS: dict[str, StopReason] = {
     "function_call": "tool_calls",
 }
 _FAILURES = frozenset({"error", "insufficient_system_resource"})
-_BLANK = b" \t\r\n"
-_BOM = b"\xef\xbb\xbf"
 
 
 class ChatStream:
@@ -52,9 +48,7 @@ class ChatStream:
 
     def __init__(self) -> None:
         self.finished = False
-        self._events: SseDecoder | None = None
-        self._body = bytearray()
-        self._is_json = False
+        self._bytes = AnswerBytes()
         self._calls = CallReader()
         self._reasoning = ReasoningReader()
         self._done = False
@@ -65,22 +59,15 @@ class ChatStream:
         """The parts that this chunk completes."""
         if self.finished:
             return []
-        if self._events is None:
-            self._body += chunk
-            if self._is_json or not self._sniff():
-                return []
-            chunk = bytes(self._body)
-            self._body.clear()
-        assert self._events is not None
-        return self._read_events(self._events.feed(chunk))
+        return self._read_events(self._bytes.feed(chunk))
 
     def close(self) -> list[Part]:
         """The rest of the answer, `Stop` at its end. Raises `ProtocolError` when it failed or was cut off."""
         parts: list[Part] = []
-        if self._is_json:
+        if self._bytes.is_body:
             parts += self._read_body()
-        elif self._events is not None and not self.finished:
-            parts += self._read_events(self._events.close())
+        elif not self.finished:
+            parts += self._read_events(self._bytes.close())
         self.finished = True
         if self._failure is not None:
             raise self._failure
@@ -89,15 +76,6 @@ class ChatStream:
         parts += self._reasoning.report()
         parts.append(Stop(self._reason or "stop"))
         return parts
-
-    def _sniff(self) -> bool:
-        """Whether this is an event stream; undecided while there was only space."""
-        start = self._body.removeprefix(_BOM).lstrip(_BLANK)[:1]
-        if start == b"{":
-            self._is_json = True
-        elif start and not _BOM.startswith(self._body):
-            self._events = SseDecoder()
-        return self._events is not None
 
     def _read_events(self, events: list[SseEvent]) -> list[Part]:
         parts: list[Part] = []
@@ -116,7 +94,7 @@ class ChatStream:
             if not data.startswith("{"):
                 return
         try:
-            chunk = _parse(data)
+            chunk = parse_object(data)
         except ValueError:
             self._fail(model_error("The backend's answer was cut off in the middle of an event."))
             return
@@ -128,7 +106,7 @@ class ChatStream:
     def _read_body(self) -> list[Part]:
         parts: list[Part] = []
         try:
-            body = _parse(bytes(self._body.removeprefix(_BOM)).decode("utf-8", "replace"))
+            body = parse_object(self._bytes.body())
         except ValueError:
             self._fail(model_error("The backend's answer was cut off before its end."))
             return parts
@@ -209,20 +187,6 @@ class ChatStream:
     def _fail(self, failure: ProtocolError) -> None:
         self._failure = self._failure or failure
         self.finished = True
-
-
-def _parse(text: str) -> Json:
-    """A JSON object. Escaped lone surrogates are let through: half of a pair may be in the next chunk."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        try:
-            value = json.loads(text)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-    if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
-    return cast(Json, value)
 
 
 def _content_parts(content: list[Any]) -> list[Part]:
