@@ -5,7 +5,7 @@ from typing import Final
 
 from responses_api.protocol.patterns import matches
 from tenants.addresses import read_network
-from tenants.models.key import all_scopes
+from tenants.models.key import known_scopes
 
 _LONGEST_MODEL: Final = 200
 _LONGEST_NETWORK: Final = 64
@@ -24,7 +24,7 @@ def may_use(model: str, allowed: Iterable[str]) -> bool:
 
 def checked_scopes(given: Sequence[str]) -> list[str]:
     """The scopes, in their order. Raises `BadRule` for none at all, and for one that there is not."""
-    known = all_scopes()
+    known = known_scopes()
     unknown = [scope for scope in given if scope not in known]
     if unknown or not given:
         named = f"'{unknown[0]}' is no scope" if unknown else "A key needs a scope"

@@ -19,6 +19,7 @@ from responses_api.services.access import Scope
 from responses_api.services.create import Started, create
 from responses_api.services.offload import off_loop_if
 from responses_api.services.once import HEADER, checked_key, create_once
+from responses_api.services.pinning import pin_in
 from responses_api.services.presence import Stay
 from tenants.keys import Principal
 
@@ -67,6 +68,7 @@ class CreateEndpoint:
 
     async def _start(self, exchange: Exchange, principal: Principal, request: CreateRequest) -> Started:
         dialect = dialect_of(exchange.headers, principal.dialect)
+        backend = pin_in(exchange.headers, principal)
         given = exchange.headers.get(_ONCE)
         if given is None or self._purpose != "respond":
             return await create(
@@ -75,6 +77,7 @@ class CreateEndpoint:
                 dialect=dialect,
                 request_id=exchange.request_id,
                 purpose=self._purpose,
+                backend=backend,
             )
         return await create_once(
             key=checked_key(given.decode("latin-1")),
@@ -82,6 +85,7 @@ class CreateEndpoint:
             request=request,
             dialect=dialect,
             request_id=exchange.request_id,
+            backend=backend,
         )
 
     def _parse(self, headers: Mapping[bytes, bytes], body: bytes, leave_out_tools: bool) -> CreateRequest:

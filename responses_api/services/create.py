@@ -39,6 +39,7 @@ from responses_api.services.identity import new_id, now
 from responses_api.services.keeping import as_kept
 from responses_api.services.listening import Ear, Listener, Recover, Said
 from responses_api.services.offload import off_loop_if
+from responses_api.services.pinning import pinned
 from responses_api.services.routing import find_model
 from responses_api.services.running import running_snapshot
 from responses_api.services.stored import stored_end
@@ -77,13 +78,19 @@ async def create(
     dialect: Dialect,
     request_id: str,
     purpose: Purpose = "respond",
+    backend: str | None = None,
 ) -> Started:
     """Check everything that can be checked beforehand, then hand the job to a worker.
 
-    Raises `ProtocolError`; then nothing was stored, queued or charged.
+    `backend` names the one that is to be asked. Raises `ProtocolError`; then nothing was stored, queued or charged.
     """
     prepared = await prepare(
-        principal=principal, request=request, dialect=dialect, request_id=request_id, purpose=purpose
+        principal=principal,
+        request=request,
+        dialect=dialect,
+        request_id=request_id,
+        purpose=purpose,
+        backend=backend,
     )
     return await start_background(prepared) if request.background else await start(prepared)
 
@@ -98,16 +105,18 @@ async def prepare(
     purpose: Purpose = "respond",
     reserved_id: str | None = None,
     generates: bool = True,
+    backend: str | None = None,
 ) -> Prepared:
     """Check everything that can be checked beforehand, and make the job.
 
     `remembered` is the history where the caller holds it; `reserved_id` the response's id where the request may be sent
-    again; without `generates` no model is to be asked. Raises `ProtocolError`; nothing is stored or queued.
+    again; without `generates` no model is to be asked; `backend` names the only one that may be. Raises
+    `ProtocolError`; nothing is stored or queued.
     """
     request = as_kept(principal, request)
     _refuse_unserved(request)
     _refuse_forbidden(principal, request, purpose)
-    model = await find_model(request.model, principal.allowed_models)
+    model = pinned(await find_model(request.model, principal.allowed_models), backend)
     try:
         inbox = await process_inbox()
         context = await context_of(principal, request, remembered)

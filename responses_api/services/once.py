@@ -90,7 +90,13 @@ def checked_key(text: str) -> str:
 
 
 async def create_once(
-    *, key: str, principal: Principal, request: CreateRequest, dialect: Dialect, request_id: str
+    *,
+    key: str,
+    principal: Principal,
+    request: CreateRequest,
+    dialect: Dialect,
+    request_id: str,
+    backend: str | None = None,
 ) -> Started:
     """As `create`; a second request with the same key and body is given the first one's response.
 
@@ -100,7 +106,7 @@ async def create_once(
     """
     request = as_kept(principal, request)
     check_allowed(request.model, principal.allowed_models)
-    digest, mine = await asyncio.to_thread(_digest, request), new_id(RESPONSE)
+    digest, mine = await asyncio.to_thread(_digest, request, backend), new_id(RESPONSE)
     while True:
         held = await in_database(_reserve, principal.tenant_id, key, digest, mine)
         if held.digest != digest:
@@ -116,7 +122,7 @@ async def create_once(
             if not await _takes_over(principal.tenant_id, held, request, mine):
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
-        return await _start(mine, principal, request, dialect, request_id)
+        return await _start(mine, principal, request, dialect, request_id, backend)
 
 
 def purge() -> int:
@@ -130,9 +136,12 @@ def purge() -> int:
     return purged
 
 
-def _digest(request: CreateRequest) -> bytes:
-    """What was asked, whatever the order of its fields. Keyed, so that nobody who reads the row can try out guesses."""
-    plain = orjson.dumps(request.to_plain(), option=orjson.OPT_SORT_KEYS)
+def _digest(request: CreateRequest, backend: str | None) -> bytes:
+    """What was asked, and of which backend, whatever the order of its fields. Keyed, so that nobody who reads the row
+    can try out guesses.
+    """
+    asked = request.to_plain() if backend is None else {"request": request.to_plain(), "backend": backend}
+    plain = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
     return salted_hmac(_SALT, plain, algorithm="sha256").digest()
 
 
@@ -153,14 +162,24 @@ def _reserve(tenant_id: uuid.UUID, key: str, digest: bytes, mine: str) -> _Held:
 
 
 async def _start(
-    mine: str, principal: Principal, request: CreateRequest, dialect: Dialect, request_id: str
+    mine: str,
+    principal: Principal,
+    request: CreateRequest,
+    dialect: Dialect,
+    request_id: str,
+    backend: str | None,
 ) -> Started:
     """Generate the response that the key is reserved for; what is refused gives the key back."""
     release = partial(in_database, _release, principal.tenant_id, mine)
     give_up: Callable[[], Awaitable[object]] = release
     try:
         prepared = await prepare(
-            principal=principal, request=request, dialect=dialect, request_id=request_id, reserved_id=mine
+            principal=principal,
+            request=request,
+            dialect=dialect,
+            request_id=request_id,
+            reserved_id=mine,
+            backend=backend,
         )
         if request.background:
             return await start_background(prepared)

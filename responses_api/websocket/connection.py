@@ -28,6 +28,7 @@ from responses_api.services.faults import STOPPED, internal_error
 from responses_api.services.keeping import as_kept
 from responses_api.services.listening import farewell
 from responses_api.services.offload import off_loop_if
+from responses_api.services.pinning import pin_in
 from responses_api.services.presence import Stay
 from responses_api.services.warm import warm
 from responses_api.websocket.memory import Memory
@@ -181,6 +182,7 @@ class Connection:
             request_id=self._client.request_id,
             remembered=await self._memory.recall(turn.request),
             generates=turn.generates,
+            backend=pin_in(self._client.headers, principal),
         )
         with structlog.contextvars.bound_contextvars(response_id=prepared.job.response_id):
             if turn.generates:

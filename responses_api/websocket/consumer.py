@@ -17,6 +17,7 @@ from responses_api.protocol.sse import encode
 from responses_api.services.access import Visitor
 from responses_api.services.faults import internal_error
 from responses_api.services.identity import REQUEST_ID_FIELD, REQUEST_ID_HEADER, request_id_in
+from responses_api.services.pinning import pin_in
 from responses_api.services.presence import enter
 from responses_api.services.watch import start_watching
 from responses_api.websocket import register
@@ -91,6 +92,11 @@ class ResponsesConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channe
             )
         visitor = Visitor.of_asgi(self.scope, self._authorization())
         stay = await enter(visitor, SCOPE)
+        try:
+            pin_in(self._headers, stay.principal)
+        except ProtocolError:
+            stay.leave()
+            raise
         structlog.contextvars.bind_contextvars(tenant_id=str(stay.principal.tenant_id))
         return Connection(Client(visitor, stay, self._headers, self._request_id, self._send_text, self.close))
 

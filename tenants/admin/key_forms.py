@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from tenants.admin.base import ModelForm
 from tenants.models import ApiKey
-from tenants.models.key import SCOPES, all_scopes
+from tenants.models.key import OPERATOR_SCOPES, SCOPES, all_scopes
 from tenants.rules import BadRule, checked_addresses, checked_models
 
 if TYPE_CHECKING:
@@ -79,6 +79,14 @@ class KeyForm(ModelForm):
     class Meta:
         model = ApiKey
         fields = ("name", "expires_at", "dialect", "unserved_tools")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # What only the operator gives can be kept and taken away here, and not given.
+        held = [(scope, what) for scope, what in OPERATOR_SCOPES if scope in (self.instance.scopes or ())]
+        if held and "scopes" in self.fields:
+            shown = [(scope, f"{scope}: {what}") for scope, what in (*SCOPES, *held)]
+            self.fields["scopes"].choices = shown  # type: ignore[attr-defined]
 
     def clean_expires_at(self) -> datetime | None:
         """The end, which is to come."""

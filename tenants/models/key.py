@@ -28,12 +28,20 @@ SCOPES: Final = (
     ("models:read", "list models"),
     ("usage:read", "read usage and limits"),
 )
+CHOOSE_BACKENDS: Final = "backends:choose"
+OPERATOR_SCOPES: Final = ((CHOOSE_BACKENDS, "name the backend that is to be asked"),)
+"""Scopes that the operator alone gives, by name: no key has one by default."""
 PURPOSES: Final = (("app", "for apps"), ("playground", "of the playground"))
 
 
 def all_scopes() -> list[str]:
-    """Every scope there is, which a key has unless it is told otherwise."""
+    """Every scope of tenants, which a key has unless it is told otherwise."""
     return [scope for scope, _ in SCOPES]
+
+
+def known_scopes() -> list[str]:
+    """Every scope that there is."""
+    return [scope for scope, _ in (*SCOPES, *OPERATOR_SCOPES)]
 
 
 class ApiKey(models.Model):
@@ -49,7 +57,7 @@ class ApiKey(models.Model):
         max_length=16, choices=PURPOSES, default="app", db_default="app", editable=False
     )
     scopes = ArrayField(
-        models.CharField(max_length=32, choices=SCOPES),
+        models.CharField(max_length=32, choices=(*SCOPES, *OPERATOR_SCOPES)),
         default=all_scopes,
         db_default=all_scopes(),
         help_text="What the key may do.",

@@ -37,6 +37,16 @@ _ONCE: Final = Parameter(
     schema={"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     example="8e2c1a5e-order-1234",
 )
+_BACKEND: Final = Parameter(
+    name="Antiphon-Backend",
+    place="header",
+    description=(
+        "The name of the one backend of the model that is to be asked, whatever the route's order: for the operator's "
+        "own checks. The key needs the scope `backends:choose`, which no key has by default. A WebSocket has it in its "
+        "handshake, for all of its turns."
+    ),
+    schema={"type": "string", "minLength": 1, "maxLength": 64},
+)
 _STREAM: Final = (
     Parameter(
         name="stream",
@@ -92,6 +102,7 @@ _GENERATED: Final = (
     r.TOO_LONG,
     r.REJECTED,
     r.NO_MODEL,
+    r.NO_BACKEND,
     r.RUNNING,
     r.LIMITED,
     r.QUOTA,
@@ -145,7 +156,7 @@ CREATE: Final = Call(
             headers=r.RATE_HEADERS,
         ),
     ),
-    parameters=(_ONCE,),
+    parameters=(_ONCE, _BACKEND),
     refusals=(*_GENERATED, r.FORBIDDEN, r.BAD_KEY, r.KEY_REUSED, r.ANSWER_GONE),
 )
 
@@ -247,6 +258,7 @@ CALLS: Final[tuple[Call, ...]] = (
                 "previous_response_id": RESPONSE_ID,
             }
         },
+        parameters=(_BACKEND,),
         answers=(Answer(description="The window.", content={JSON: answers.CompactedWindow}),),
         refusals=_GENERATED,
     ),
@@ -263,6 +275,7 @@ CALLS: Final[tuple[Call, ...]] = (
         ),
         body=COUNT_BODY,
         body_examples={"text": ASKED},
+        parameters=(_BACKEND,),
         answers=(Answer(description="The count.", content={JSON: answers.TokenCount}),),
         refusals=_GENERATED,
     ),

@@ -120,6 +120,15 @@ NO_MODEL: Final = _the(
     "No such model for this key.",
     invalid_request("The model 'no-such' does not exist.", param="model", code="model_not_found", status=404),
 )
+NO_BACKEND: Final = _the(
+    "`Antiphon-Backend` names no enabled backend of the model.",
+    invalid_request(
+        "The model 'fast' is served by no enabled backend named 'east'.",
+        param="Antiphon-Backend",
+        code="backend_not_found",
+        status=404,
+    ),
+)
 RUNNING: Final = _the(
     "The response has to end first.",
     invalid_request(
@@ -312,7 +321,8 @@ WRONG_METHOD: Final = _the(
     "method_not_allowed",
 )
 FORBIDDEN: Final = _the(
-    "The key does not have the scope that the call needs, or may not be used from where the client is.",
+    "The key does not have the scope that the call or the header `Antiphon-Backend` needs, or may not be used from "
+    "where the client is.",
     invalid_request(
         "This API key does not have the scope 'responses:write', which this call needs.",
         code="permission_denied",

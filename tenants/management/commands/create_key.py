@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tenants.keys import issue_key
 from tenants.management.finding import tenant_named
-from tenants.models.key import DIALECTS, UNSERVED_TOOLS, all_scopes
+from tenants.models.key import DIALECTS, UNSERVED_TOOLS, known_scopes
 from tenants.rules import BadRule
 
 _MOST_DAYS: Final = 3650
@@ -41,7 +41,8 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--scopes",
-            help=f"what the key may do, separated by commas, of {', '.join(all_scopes())} (default: all)",
+            help=f"what the key may do, separated by commas, of {', '.join(known_scopes())} (default: all but the "
+            "last, which is the operator's own)",
         )
         parser.add_argument(
             "--expires-days", type=float, help="for how many days it works (default: for ever)"

@@ -128,3 +128,19 @@ def test_what_a_page_did_before_it_failed_is_undone(
     assert find_principal(text) is not None
     with operator_scope():
         assert not AuditEvent.objects.filter(action="key.rotated").exists()
+
+
+def test_what_only_the_operator_gives_is_kept_or_taken_away_and_never_given(
+    person: Person, friend: Tenant
+) -> None:
+    issue_key(friend, name="plain")
+    browser, plain, chooses = person("owner"), key_of(friend), [*all_scopes(), "backends:choose"]
+    page = browser.post(f"{KEYS}{plain.id}/change/", form(scopes=chooses)).content.decode()
+    assert "backends:choose is not one of the available choices" in page
+    assert key_of(friend).scopes == all_scopes()
+    with operator_scope():
+        ApiKey.objects.filter(id=plain.id).update(scopes=chooses)
+    assert browser.post(f"{KEYS}{plain.id}/change/", form(scopes=chooses)).status_code == 302
+    assert key_of(friend).scopes == chooses
+    browser.post(f"{KEYS}{plain.id}/change/", form())
+    assert key_of(friend).scopes == all_scopes()

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tenants.models.key import all_scopes, known_scopes
 from tenants.rules import BadRule, checked_addresses, checked_models, checked_scopes, may_use
 
 
@@ -38,6 +39,7 @@ def test_no_pattern_takes_long() -> None:
 
 def test_scopes_are_kept_in_their_order_and_named_where_there_is_none() -> None:
     assert checked_scopes(["models:read", "responses:write"]) == ["responses:write", "models:read"]
+    assert checked_scopes(["backends:choose", "models:read"]) == ["models:read", "backends:choose"]
     for given, words in (([], "needs a scope"), (["admin"], "'admin' is no scope")):
         with pytest.raises(BadRule, match=words):
             checked_scopes(given)
@@ -56,3 +58,7 @@ def test_models_are_kept_once_and_bounded() -> None:
         checked_models(["x" * 201])
     with pytest.raises(BadRule, match="at most 100"):
         checked_models([str(number) for number in range(101)])
+
+
+def test_no_key_has_the_operators_scopes_by_default() -> None:
+    assert set(known_scopes()) - set(all_scopes()) == {"backends:choose"}
