@@ -1,12 +1,14 @@
-"""Backends and their routes. A backend's credentials are the name of an environment variable, never the key."""
+"""Backends and their routes. A backend's key goes in by its form, and no page shows it."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from responses_api.admin.backend_form import BackendForm
 from responses_api.models import Backend, Route
+from responses_api.services import backend_keys
 from tenants.admin.base import OperatorAdmin, TabularInline, is_operator, show_time
 
 
@@ -37,6 +39,34 @@ class RouteInline(TabularInline):
         return is_operator(request)
 
 
+_FIELDSETS: Final[Any] = (
+    (None, {"fields": ("name", "kind", "base_url", "is_enabled", "created")}),
+    (
+        "Credentials",
+        {
+            "fields": ("api_key_env", "api_key", "stored_key", "remove_key"),
+            "description": "The name of a variable of the workers, or the key itself. Without either, no key is sent.",
+        },
+    ),
+    (
+        "What its models can do",
+        {"fields": ("images", "files", "tools", "reasoning", "token_counting")},
+    ),
+    (
+        "What it has of its own",
+        {
+            "fields": ("native_features", "passthrough_tool_types"),
+            "description": "For a backend that speaks Responses.",
+        },
+    ),
+    ("What requests may ask of it", {"fields": ("allowed_options",)}),
+    (
+        "Timeouts",
+        {"fields": (("connect_timeout", "first_byte_timeout"), ("idle_timeout", "total_timeout"))},
+    ),
+)
+
+
 @admin.register(Backend)
 class BackendAdmin(OperatorAdmin):
     """Where models run. A change is used by every process within `ANTIPHON_CACHE_SECONDS`."""
@@ -45,28 +75,9 @@ class BackendAdmin(OperatorAdmin):
     list_filter = ("is_enabled",)
     search_fields = ("name", "base_url", "routes__model")
     inlines = (RouteInline,)
-    readonly_fields = ("created",)
-    fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    "name",
-                    "kind",
-                    "base_url",
-                    "api_key_env",
-                    "token_counting",
-                    "images",
-                    "is_enabled",
-                    "created",
-                )
-            },
-        ),
-        (
-            "Timeouts",
-            {"fields": (("connect_timeout", "first_byte_timeout"), ("idle_timeout", "total_timeout"))},
-        ),
-    )
+    readonly_fields = ("created", "stored_key")
+    form = BackendForm
+    fieldsets = _FIELDSETS
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """An address without a scheme is meant as https."""
@@ -77,6 +88,21 @@ class BackendAdmin(OperatorAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """All backends, their routes in one more query."""
         return super().get_queryset(request).prefetch_related("routes")
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save the row, and the key that it was given: a key is sealed to a row that is there."""
+        super().save_model(request, obj, form, change)
+        if form.cleaned_data["api_key"]:
+            backend_keys.store(obj, form.cleaned_data["api_key"])
+
+    @admin.display(description="stored key")
+    def stored_key(self, backend: Backend) -> str:
+        """Whether there is one, and whether it can be used."""
+        if not backend.sealed_key:
+            return "none"
+        if backend_keys.opens(backend):
+            return "stored, encrypted"
+        return "lost: ANTIPHON_SEAL_KEYS has no key that opens it. Enter it again."
 
     @admin.display(description="models")
     def models_served(self, backend: Backend) -> str:

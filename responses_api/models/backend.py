@@ -9,6 +9,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Now
 
+from responses_api.models.backend_rules import faults_of
 from responses_api.protocol.backend import BackendSpec
 
 # The wire formats that `workers/backends/registry.py` speaks; a test holds the two together.
@@ -74,7 +75,10 @@ def without_credentials(url: str) -> None:
 
 
 class Backend(models.Model):
-    """An upstream server. The operator's, shared by all tenants; its credentials stay in the workers' environment."""
+    """An upstream server. The operator's, shared by all tenants.
+
+    Its credentials stay in the workers' environment, or are sealed in the row (`services.backend_keys`).
+    """
 
     name = models.CharField(max_length=64, unique=True)
     kind = models.CharField(max_length=32, choices=KINDS, default="chat_completions")
@@ -178,6 +182,12 @@ class Backend(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Refuse lists that name what there is not, and two credentials. Raises `ValidationError`."""
+        faults = faults_of(vars(self), [name for name, _ in NATIVE_FEATURES])
+        if faults:
+            raise ValidationError(faults)
 
     def spec(self) -> BackendSpec:
         """What a worker needs to know of this backend: plain data without secrets."""

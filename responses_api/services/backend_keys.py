@@ -1,4 +1,4 @@
-"""The keys of backends that are stored with them, sealed: put there, taken away, found, sealed anew.
+"""The keys of backends that are stored with them, sealed: put there, found, sealed anew.
 
 No key leaves this module but by `key_of`, to a worker that is about to send it where its row says.
 """
@@ -25,12 +25,6 @@ class Resealed:
 def store(backend: Backend, key: str) -> None:
     """Seal a key and keep it with a saved backend, in the place of one that was there."""
     backend.sealed_key = seal_backend_key(key, backend.pk)
-    backend.save(update_fields=["sealed_key"])
-
-
-def remove(backend: Backend) -> None:
-    """Keep no key with the backend any more."""
-    backend.sealed_key = ""
     backend.save(update_fields=["sealed_key"])
 
 
