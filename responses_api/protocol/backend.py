@@ -1,12 +1,16 @@
 """Where a model runs, and what can be done there: a backend's row as a worker gets to know it."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
+from responses_api.protocol.passthrough import takes_item, takes_tool
 from responses_api.protocol.plain import Json, fields_of, record_of
 
 NativeFeature = Literal["previous_response_id", "encrypted_content", "compact", "allowed_tools"]
 """What a backend that speaks Responses may keep or do by itself."""
+
+_NATIVE: Final = "responses"
+"""The kind of backends that have features of their own, and types of tools: no other format has a place for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +57,17 @@ class BackendSpec:
 
     def has(self, feature: NativeFeature) -> bool:
         """Whether the backend has this of its own."""
-        return feature in self.native_features
+        return self.kind == _NATIVE and feature in self.native_features
+
+    @property
+    def other_tool_types(self) -> list[str]:
+        """Patterns of the types of tools that may be sent there besides functions."""
+        return self.passthrough_tool_types if self.kind == _NATIVE else []
+
+    def takes_tool(self, tool_type: str) -> bool:
+        """Whether a tool of a type that the service does not serve itself may be sent there."""
+        return takes_tool(self.other_tool_types, tool_type)
+
+    def takes_item(self, item_type: str) -> bool:
+        """Whether an item of a type that the service does not know may be sent there, or comes from there."""
+        return takes_item(self.other_tool_types, item_type)

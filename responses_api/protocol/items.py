@@ -1,7 +1,7 @@
 """Input items as clients send them, and their canonical form.
 
 Canonical items have known fields only, no id and no status, and message content is always a list of parts.
-Specification: "Items", the `…ItemParam` schemas; vendor-prefixed types are kept whole.
+Specification: "Items", the `…ItemParam` schemas; items of other types are kept whole (see `passthrough`).
 """
 
 from typing import Annotated, Any, Literal, NotRequired
@@ -22,15 +22,14 @@ from responses_api.protocol.content import (
 )
 from responses_api.protocol.plain import Json
 from responses_api.protocol.validation import (
+    FOREIGN,
     LIST,
     NAME_PATTERN,
     STRING,
     TAG,
     UNKNOWN_TYPE,
-    VENDOR,
     branch,
-    is_vendor_type,
-    of_vendor,
+    of_other_type,
     string_or_list,
     unsupported,
 )
@@ -52,6 +51,11 @@ SUPPORTED_TYPES = (
     "compaction_trigger",
     "item_reference",
 )
+TYPE_RULE = (
+    f"must be one of {', '.join(repr(name) for name in SUPPORTED_TYPES)}, have a vendor prefix like 'acme:thing', or be"
+    " a type that the model's backend takes"
+)
+"""What an item's type must be; completes a sentence that begins with its path."""
 
 
 class UserMessage(TypedDict):
@@ -155,8 +159,7 @@ class _OfRole(TypedDict):
 
 
 def _refuse_type(kind: object) -> str:
-    supported = ", ".join(f"'{name}'" for name in SUPPORTED_TYPES)
-    raise unsupported(f"must be one of {supported}, or have a vendor prefix like 'acme:thing'")
+    raise unsupported(TYPE_RULE)
 
 
 class _OfType(TypedDict):
@@ -189,7 +192,7 @@ def _canonical_reference(item: Json) -> Json:
     return {"type": "item_reference", "id": item["id"]}
 
 
-def _canonical_vendor(item: Json) -> Json:
+def _canonical_foreign(item: Json) -> Json:
     item.pop("id", None)
     return item
 
@@ -226,7 +229,7 @@ def _choose(item: Any) -> str | None:
         return _ROLE_TAGS.get(role, _ROLE_UNKNOWN) if isinstance(role, str) else _ROLE_UNKNOWN
     if not isinstance(kind, str):
         return UNKNOWN_TYPE
-    return _TYPE_TAGS.get(kind) or (VENDOR if is_vendor_type(kind) else UNKNOWN_TYPE)
+    return _TYPE_TAGS.get(kind) or (FOREIGN if kind else UNKNOWN_TYPE)
 
 
 def _implied_type(item: Json) -> str | None:
@@ -249,9 +252,12 @@ Item = TypeAliasType(
         | Annotated[ItemReference, AfterValidator(_canonical_reference), Tag("~item_reference")]
         | Annotated[
             dict[str, Any],
-            AfterValidator(_canonical_vendor),
-            Tag(VENDOR),
-            of_vendor("An item of a vendor's own type, kept whole."),
+            AfterValidator(_canonical_foreign),
+            Tag(FOREIGN),
+            of_other_type(
+                "An item of a vendor's own type, or of one that the model's backend takes; kept whole.",
+                *SUPPORTED_TYPES,
+            ),
         ]
         | Annotated[_OfRole, Tag(_ROLE_UNKNOWN), SkipJsonSchema()]
         | Annotated[_OfType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],

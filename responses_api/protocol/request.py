@@ -18,7 +18,7 @@ from responses_api.protocol.request_body import (
     ServiceTier,
     Truncation,
 )
-from responses_api.protocol.tools import check_tool_choice, served_tools
+from responses_api.protocol.tools import check_tool_choice
 from responses_api.protocol.validation import refuse_uncarriable, to_protocol_error
 
 _BODY: TypeAdapter[CreateResponseBody] = TypeAdapter(CreateResponseBody)
@@ -31,6 +31,7 @@ class CreateRequest:
     `input` and `tools` are canonical (see `items` and `tools`). A sampling setting of None was not given: the
     backend's own default holds. `text.format` keeps its JSON Schema here; a snapshot does not echo it. `compacts`: the
     input ended with a `compaction_trigger`, which is no item of it; the answer is one compaction item.
+    `leaves_out_tools`: tools of types that the model's backends do not take are left out, rather than refused.
     """
 
     model: str
@@ -60,6 +61,7 @@ class CreateRequest:
     safety_identifier: str | None
     prompt_cache_key: str | None
     compacts: bool
+    leaves_out_tools: bool
 
     @property
     def obfuscates(self) -> bool:
@@ -85,20 +87,18 @@ def parse_create(body: Any, *, may_be_empty: bool = False, leave_out_tools: bool
     """Validate the decoded body of a create request.
 
     `may_be_empty`: whether it may have no input although it continues nothing, as one that generates nothing may.
-    `leave_out_tools`: whether tools of other types than are served are left out, rather than refused.
+    `leave_out_tools`: see `CreateRequest.leaves_out_tools`.
     Raises ProtocolError 400 with `param` as a path, such as `input[2].content[0].image_url`.
     Specification: `CreateResponseBody`.
     """
     if not isinstance(body, dict):
         raise invalid_request("The request body must be a JSON object.", code="invalid_type")
     refuse_uncarriable(body)
-    if leave_out_tools:
-        body = {**body, "tools": served_tools(body.get("tools"))}
     try:
         plain = _BODY.validate_python(body, strict=True)
     except ValidationError as failure:
         raise to_protocol_error(failure) from None
-    request = _without_trigger(_fill(plain))
+    request = replace(_without_trigger(_fill(plain)), leaves_out_tools=leave_out_tools)
     if not (request.input or request.previous_response_id or may_be_empty):
         raise _no_input()
     check_tool_choice(request.tool_choice, request.tools)
@@ -185,6 +185,7 @@ def _fill(body: Any) -> CreateRequest:
         safety_identifier=get("safety_identifier"),
         prompt_cache_key=get("prompt_cache_key"),
         compacts=False,
+        leaves_out_tools=False,
     )
 
 

@@ -14,13 +14,13 @@ from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.items import FunctionName
 from responses_api.protocol.plain import Json
 from responses_api.protocol.validation import (
+    FOREIGN,
     STRING,
     UNKNOWN_TYPE,
-    VENDOR,
     branch,
     by_type,
     choose_by_type,
-    of_vendor,
+    of_other_type,
     unsupported,
 )
 from responses_api.protocol.wording import quoted
@@ -39,7 +39,7 @@ class FunctionTool(TypedDict):
 
 
 def _refuse_tool_type(kind: object) -> str:
-    raise unsupported("must be 'function' or a vendor's type like 'acme:thing': no other tool is supported")
+    raise unsupported("must be a string: 'function', or a type that the model's backend takes")
 
 
 class _OfToolType(TypedDict):
@@ -58,11 +58,15 @@ def _canonical_function(tool: Json) -> Json:
 
 Tool = Annotated[
     Annotated[FunctionTool, AfterValidator(_canonical_function), Tag("~function")]
-    | Annotated[dict[str, Any], Tag(VENDOR), of_vendor("A tool of a vendor's own type, kept whole.")]
+    | Annotated[
+        dict[str, Any],
+        Tag(FOREIGN),
+        of_other_type("A tool of a type that the model's backend takes, kept whole.", "function"),
+    ]
     | Annotated[_OfToolType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
-    by_type("function", vendor=True),
+    by_type("function", others=True),
 ]
-"""One tool; vendor-prefixed ones are kept whole."""
+"""One tool; those of other types than `function` are kept whole: not every model takes them."""
 
 
 class FunctionChoice(TypedDict):
@@ -78,9 +82,9 @@ class _OfChosenType(TypedDict):
 
 _Chosen = Annotated[
     Annotated[FunctionChoice, Tag("~function")]
-    | Annotated[dict[str, Any], Tag(VENDOR), of_vendor("Exactly this tool of a vendor's.")]
+    | Annotated[dict[str, Any], Tag(FOREIGN), of_other_type("A tool of this type.", "function")]
     | Annotated[_OfChosenType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
-    by_type("function", vendor=True),
+    by_type("function", others=True),
 ]
 
 
@@ -100,7 +104,7 @@ class _OfChoiceType(TypedDict):
     type: Literal["function", "allowed_tools"]
 
 
-_choose_object = choose_by_type("function", "allowed_tools", vendor=True)
+_choose_object = choose_by_type("function", "allowed_tools", others=True)
 
 
 def _choose(value: Any) -> str | None:
@@ -111,23 +115,15 @@ ToolChoice = Annotated[
     Annotated[_Mode, Tag(STRING)]
     | Annotated[FunctionChoice, Tag("~function")]
     | Annotated[AllowedTools, AfterValidator(_canonical_allowed), Tag("~allowed_tools")]
-    | Annotated[dict[str, Any], Tag(VENDOR), of_vendor("Exactly this tool of a vendor's.")]
+    | Annotated[
+        dict[str, Any],
+        Tag(FOREIGN),
+        of_other_type("A tool of exactly this type.", "function", "allowed_tools"),
+    ]
     | Annotated[_OfChoiceType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     branch(_choose, "must be 'auto', 'required', 'none' or an object"),
 ]
 """How the model may choose among the tools."""
-
-
-def served_tools(tools: Any) -> Any:
-    """The list without the tools of other types than are served; what is no list of objects stays as it is."""
-    if not isinstance(tools, list):
-        return tools
-    return [tool for tool in tools if _kind(tool) in (None, "function")]
-
-
-def _kind(tool: Any) -> str | None:
-    kind = tool.get("type") if isinstance(tool, dict) else None
-    return kind if isinstance(kind, str) else None
 
 
 def check_tool_choice(choice: str | Json, tools: list[Json]) -> None:
@@ -145,7 +141,7 @@ def check_tool_choice(choice: str | Json, tools: list[Json]) -> None:
 
 
 def _key(tool: Json) -> tuple[str, str | None]:
-    """What a choice refers to a tool by: a function's name, a vendor tool's type."""
+    """What a choice refers to a tool by: a function's name, another tool's type."""
     return (tool["type"], tool["name"] if tool["type"] == "function" else None)
 
 

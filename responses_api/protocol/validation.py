@@ -12,19 +12,19 @@ from pydantic import BeforeValidator, Discriminator, ValidationError, WithJsonSc
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted
 
 TAG = "~"
 STRING = "~string"
 LIST = "~list"
-VENDOR = "~vendor"
+FOREIGN = "~foreign"
 UNKNOWN_TYPE = "~type"
 
 TEXT_LIMIT = 10_485_760
 INTEGER_LIMIT = 2**53 - 1
 """The largest integer that every reader of JSON keeps as it is."""
 NAME_PATTERN = r"^[A-Za-z0-9_-]{1,64}$"
-VENDOR_PATTERN = r"^[^:]+:[\s\S]+"
 
 _UNSUPPORTED = "unsupported_value"
 _MISSING = "missing_required_parameter"
@@ -80,11 +80,11 @@ def branch(choose: Callable[[Any], str | None], otherwise: str) -> Discriminator
     )
 
 
-def choose_by_type(*kinds: str, vendor: bool = False) -> Callable[[Any], str | None]:
+def choose_by_type(*kinds: str, others: bool = False) -> Callable[[Any], str | None]:
     """Names the branch of an object by its `type`: each kind has the tag `~kind`.
 
-    With `vendor`, types like `acme:thing` have the tag `~vendor`. All others have `~type`: a branch that
-    only checks `type`, and so complains about it.
+    With `others`, all other types have the tag `~foreign`. Else, and where the type is no string, it is `~type`: a
+    branch that only checks `type`, and so complains about it.
     """
     tags = {kind: TAG + kind for kind in kinds}
 
@@ -96,15 +96,15 @@ def choose_by_type(*kinds: str, vendor: bool = False) -> Callable[[Any], str | N
             return UNKNOWN_TYPE
         tag = tags.get(kind)
         if tag is None:
-            tag = VENDOR if vendor and is_vendor_type(kind) else UNKNOWN_TYPE
+            tag = FOREIGN if others and kind else UNKNOWN_TYPE
         return tag
 
     return choose
 
 
-def by_type(*kinds: str, vendor: bool = False) -> Discriminator:
+def by_type(*kinds: str, others: bool = False) -> Discriminator:
     """A union of objects told apart by `type`; see `choose_by_type` for the tags."""
-    return branch(choose_by_type(*kinds, vendor=vendor), "must be an object")
+    return branch(choose_by_type(*kinds, others=others), "must be an object")
 
 
 def is_vendor_type(kind: str) -> bool:
@@ -113,13 +113,18 @@ def is_vendor_type(kind: str) -> bool:
     return bool(prefix and name)
 
 
-def of_vendor(description: str) -> WithJsonSchema:
-    """The schema of an object that `is_vendor_type` tells from others, of which nothing else is known."""
+def other_type(*kinds: str) -> Json:
+    """The schema of all types but these."""
+    return {"type": "string", "pattern": rf"^(?!(?:{'|'.join(kinds)})$)[\s\S]+"}
+
+
+def of_other_type(description: str, *kinds: str) -> WithJsonSchema:
+    """The schema of an object of any type but `kinds`, of which nothing else is known."""
     return WithJsonSchema(
         {
             "type": "object",
             "description": description,
-            "properties": {"type": {"type": "string", "pattern": VENDOR_PATTERN}},
+            "properties": {"type": other_type(*kinds)},
             "required": ["type"],
             "additionalProperties": True,
         }

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -43,6 +43,7 @@ from responses_api.services.pinning import pinned
 from responses_api.services.routing import find_model
 from responses_api.services.running import running_snapshot
 from responses_api.services.stored import stored_end
+from responses_api.services.targets import able, with_served_tools
 from tenants.keys import Principal
 
 log = structlog.get_logger(__name__)
@@ -115,8 +116,10 @@ async def prepare(
     """
     request = as_kept(principal, request)
     _refuse_unserved(request)
-    _refuse_forbidden(principal, request, purpose)
     model = pinned(await find_model(request.model, principal.allowed_models), backend)
+    request = with_served_tools(request, model.targets)
+    model = replace(model, targets=able(model.targets, request))
+    _refuse_forbidden(principal, request, purpose)
     try:
         inbox = await process_inbox()
         context = await context_of(principal, request, remembered)
@@ -262,10 +265,3 @@ def _refuse_unserved(request: CreateRequest) -> None:
             param="background",
             code="unsupported_value",
         )
-    for index, tool in enumerate(request.tools):
-        if tool["type"] != "function":
-            raise invalid_request(
-                f"Tools of the type '{tool['type']}' are not offered by this server; it serves: function.",
-                param=f"tools[{index}].type",
-                code="unsupported_value",
-            )

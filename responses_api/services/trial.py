@@ -90,7 +90,9 @@ def _try_tool(tool: Json, admission: CallAdmission) -> Iterable[TriedTool]:
         note = "The request's 'tool_choice' leaves it out." if left_out else ""
         yield _tried(Tool("function", tool["name"]), tool["name"], "function", admission, note)
         return
-    note = "This server does not serve such tools: the request would be refused, or the tool left out."
+    note = (
+        "Served where the model's backend takes it: elsewhere the request is refused, or the tool left out."
+    )
     if kind != "mcp":
         yield _tried(Tool("hosted", kind), kind, "hosted tool", admission, note)
         return

@@ -95,7 +95,7 @@ WRONG_VALUE: Final = _the(
 UNSUPPORTED: Final = _the(
     "Well formed, but not offered here.",
     invalid_request(
-        "'tools[0].type' must be 'function' or a vendor's type like 'acme:thing': no other tool is supported.",
+        "Tools of the type 'web_search' are not offered by this server for this model; it serves: function.",
         param="tools[0].type",
         code="unsupported_value",
     ),

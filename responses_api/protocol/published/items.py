@@ -3,9 +3,9 @@
 Specification: `ItemField`; `Message`, `FunctionCall`, `FunctionCallOutput`, `ReasoningBody`, `CompactionBody`.
 """
 
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Final, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, with_config
+from pydantic import ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from responses_api.protocol.published.parts import (
@@ -15,9 +15,12 @@ from responses_api.protocol.published.parts import (
     ToolOutputPart,
 )
 from responses_api.protocol.published.shape import shape
-from responses_api.protocol.validation import VENDOR_PATTERN
+from responses_api.protocol.validation import other_type
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
+_OTHER_TYPES: Final = other_type(
+    "message", "function_call", "function_call_output", "reasoning", "compaction", "item_reference"
+)
 
 
 @shape
@@ -81,12 +84,16 @@ class CompactionItem(TypedDict):
 
 
 @with_config(ConfigDict(use_attribute_docstrings=True, extra="allow"))
-class VendorItem(TypedDict):
-    """An item of a vendor's own type, such as `acme:thing`, kept whole."""
+class OtherItem(TypedDict):
+    """An item of a vendor's own type, such as `acme:thing`, or of a tool that the model's backend runs, such as
+    `web_search_call`; kept whole.
+    """
 
-    type: Annotated[str, Field(pattern=VENDOR_PATTERN)]
+    type: Annotated[str, WithJsonSchema(_OTHER_TYPES)]
     id: str
     status: NotRequired[str]
+    antiphon_state: NotRequired[Annotated[str, Field(alias="antiphon:state")]]
+    """What the backend knows the item by, sealed; to be sent back as it is."""
 
 
 Item = TypeAliasType(
@@ -95,5 +102,5 @@ Item = TypeAliasType(
         Message | FunctionCall | FunctionCallOutput | ReasoningItem | CompactionItem,
         Field(discriminator="type"),
     ]
-    | VendorItem,
+    | OtherItem,
 )

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, with_config
+from pydantic import ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from responses_api.protocol.published.items import Item
 from responses_api.protocol.published.shape import shape
-from responses_api.protocol.validation import VENDOR_PATTERN
+from responses_api.protocol.validation import other_type
 
 ToolMode = Literal["auto", "required", "none"]
 
@@ -64,10 +64,10 @@ class FunctionTool(TypedDict):
 
 
 @with_config(ConfigDict(extra="allow"))
-class VendorTool(TypedDict):
-    """A tool of a vendor's own type, kept whole."""
+class OtherTool(TypedDict):
+    """A tool of another type, which the model's backend takes; kept whole."""
 
-    type: Annotated[str, Field(pattern=VENDOR_PATTERN)]
+    type: Annotated[str, WithJsonSchema(other_type("function", "allowed_tools"))]
 
 
 @shape
@@ -83,7 +83,7 @@ class AllowedToolsChoice(TypedDict):
     """Only these of the tools."""
 
     type: Literal["allowed_tools"]
-    tools: list[FunctionToolChoice | VendorTool]
+    tools: list[FunctionToolChoice | OtherTool]
     mode: ToolMode
 
 
@@ -128,8 +128,8 @@ class ReasoningField(TypedDict):
     summary: Literal["concise", "detailed", "auto"] | None
 
 
-Tool = TypeAliasType("Tool", FunctionTool | VendorTool)
-ToolChoice = TypeAliasType("ToolChoice", ToolMode | FunctionToolChoice | AllowedToolsChoice | VendorTool)
+Tool = TypeAliasType("Tool", FunctionTool | OtherTool)
+ToolChoice = TypeAliasType("ToolChoice", ToolMode | FunctionToolChoice | AllowedToolsChoice | OtherTool)
 
 
 @shape

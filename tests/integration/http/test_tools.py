@@ -302,7 +302,7 @@ def test_tools_are_left_out_of_messages_too(
 def test_leaving_tools_out_excuses_no_other_fault(friend: Client, upstream: ScriptedUpstream) -> None:
     codex = {"originator": "codex_cli_rs"}
     for fields, param in (
-        ({"tools": [UNSERVED[0], {"type": "function"}]}, "tools[0].name"),
+        ({"tools": [UNSERVED[0], {"type": "function"}]}, "tools[1].name"),
         ({"tools": [5]}, "tools[0]"),
         ({"tools": [{"name": "f"}]}, "tools[0].type"),
         ({"tools": "none"}, "tools"),

@@ -232,9 +232,10 @@ def test_a_schema_without_a_type_is_a_format_by_schema() -> None:
         }
 
 
-def test_vendor_tools_are_kept_whole() -> None:
-    tool = {"type": "acme:search", "depth": 3}
-    assert parse(tools=[tool], tool_choice={"type": "acme:search"}).tools == [tool]
+@pytest.mark.parametrize("kind", ["acme:search", "web_search"])
+def test_tools_of_other_types_are_kept_whole(kind: str) -> None:
+    tool = {"type": kind, "depth": 3}
+    assert parse(tools=[tool], tool_choice={"type": kind}).tools == [tool]
 
 
 def test_a_schema_format_keeps_its_schema() -> None:

@@ -13,14 +13,18 @@ from responses_api.protocol.response import snapshot, stored_item
 
 
 def make_job(
-    base_url: str = "http://127.0.0.1:9/v1", *, history: list[Json] | None = None, **fields: Any
+    base_url: str = "http://127.0.0.1:9/v1",
+    *,
+    history: list[Json] | None = None,
+    row: Json | None = None,
+    **fields: Any,
 ) -> Job:
     """A job for a create request with these fields, or those of its backend; `history` comes before its input.
 
-    What both have, `tools` and `reasoning`, is the request's.
+    What both have, `tools` and `reasoning`, is the request's; `row` is of the backend alone.
     """
     of_backend = set(BackendSpec.__slots__) - {"tools", "reasoning"}
-    spec = {name: fields.pop(name) for name in list(fields) if name in of_backend}
+    spec = {name: fields.pop(name) for name in list(fields) if name in of_backend} | (row or {})
     request = parse_create({"model": "sparrow", "input": "hello", **fields})
     backend = {
         "name": "test",

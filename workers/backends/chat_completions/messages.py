@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.job import STATE
+from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
-from responses_api.protocol.validation import is_vendor_type
 from responses_api.protocol.wording import quoted
 from workers.backends.chat_completions.reasoning import give_back
 
@@ -23,7 +23,8 @@ def build_messages(
 ) -> list[Json]:
     """The messages of canonical items, oldest first; `context[new_from:]` is the request's own input.
 
-    Items of a vendor's type (`acme:thing`) belong to the conversation and not to this format: they are left out.
+    Items of other types (`acme:thing`, `web_search_call`) belong to the conversation and not to this format: they are
+    left out.
     With `with_state` an assistant's message gets back what the server told with its reasoning.
 
     Raises `ProtocolError` 400 for content that the format cannot carry, and where nothing is left to say.
@@ -45,7 +46,7 @@ def build_messages(
         elif kind == "reasoning":
             if with_state:
                 conversation.think(item.value.get(STATE) or ())
-        elif not is_vendor_type(kind):
+        elif not is_foreign(kind):
             raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
     conversation.end_turn()
     if not conversation.messages:

@@ -6,7 +6,7 @@ that names the field. The rest, on purpose:
 | setting | here |
 | --- | --- |
 | `reasoning` items | what the same backend told is given back in its own fields; nothing else, and never as content |
-| items of a vendor's type | left out: they are kept with the conversation, and this format has no place for them |
+| items of other types, a vendor's among them | left out: kept with the conversation, and no part of this format |
 | `annotations` of replayed text | left out: they point out sources to a reader, and the text is whole without them |
 | `phase` of a message | left out: a label for the client, not part of the conversation |
 | `reasoning.summary` | left out: a wish for something that this format never returns |

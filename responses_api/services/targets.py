@@ -1,0 +1,88 @@
+"""Which of a model's targets can serve a request: what one of them cannot do, another one may."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from responses_api.protocol.backend import BackendSpec
+from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.items import TYPE_RULE
+from responses_api.protocol.passthrough import is_foreign
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.target import Target
+from responses_api.protocol.tools import check_tool_choice
+from responses_api.protocol.validation import is_vendor_type
+from responses_api.protocol.wording import quoted
+
+_FUNCTION: Final = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that a target must be able to do, and what a request is refused with where none can."""
+
+    is_met_by: Callable[[BackendSpec], bool]
+    refusal: ProtocolError
+
+
+def able(targets: Sequence[Target], request: CreateRequest) -> tuple[Target, ...]:
+    """The targets that can serve the request, in their order; at least one.
+
+    Raises `ProtocolError` 400 naming the first field that none of those which are left can do.
+    """
+    left = tuple(targets)
+    for need in _needs(request, targets):
+        left = tuple(target for target in left if need.is_met_by(BackendSpec.from_plain(target.backend)))
+        if not left:
+            raise need.refusal
+    return left
+
+
+def with_served_tools(request: CreateRequest, targets: Sequence[Target]) -> CreateRequest:
+    """The request, where it wants that, without the tools that no target takes together with those before them.
+
+    Raises `ProtocolError` 400 where its `tool_choice` names one of those.
+    """
+    if not request.leaves_out_tools or all(tool["type"] == _FUNCTION for tool in request.tools):
+        return request
+    left = [BackendSpec.from_plain(target.backend) for target in targets]
+    tools = []
+    for tool in request.tools:
+        takers = (
+            left if tool["type"] == _FUNCTION else [spec for spec in left if spec.takes_tool(tool["type"])]
+        )
+        if takers:
+            left = takers
+            tools.append(tool)
+    check_tool_choice(request.tool_choice, tools)
+    return replace(request, tools=tools)
+
+
+def _needs(request: CreateRequest, targets: Sequence[Target]) -> Iterator[Need]:
+    """What the request needs of its backend beside the model."""
+    for index, tool in enumerate(request.tools):
+        if tool["type"] != _FUNCTION:
+            yield _tool(tool["type"], index, targets)
+    for index, item in enumerate(request.input):
+        # A vendor's items are kept with any conversation; who has no place for them leaves them out.
+        if is_foreign(item["type"]) and not is_vendor_type(item["type"]):
+            yield _item(item["type"], index)
+
+
+def _tool(kind: str, index: int, targets: Sequence[Target]) -> Need:
+    others = sorted(
+        {name for target in targets for name in BackendSpec.from_plain(target.backend).other_tool_types}
+    )
+    served = ", ".join([_FUNCTION, *others])
+    refusal = invalid_request(
+        f"Tools of the type '{quoted(kind)}' are not offered by this server for this model; it serves: {served}.",
+        param=f"tools[{index}].type",
+        code="unsupported_value",
+    )
+    return Need(lambda spec: spec.takes_tool(kind), refusal)
+
+
+def _item(kind: str, index: int) -> Need:
+    param = f"input[{index}].type"
+    refusal = invalid_request(f"'{param}' {TYPE_RULE}.", param=param, code="unsupported_value")
+    return Need(lambda spec: spec.takes_item(kind), refusal)
