@@ -35,7 +35,7 @@ _NONCE_FROM: Final = len(_VERSION) + _KEY_ID_BYTES
 _HEAD_BYTES: Final = _NONCE_FROM + _NONCE_BYTES
 _KEY_BYTES: Final = 32
 _DAY_SECONDS: Final = 86_400
-_BACKEND_KEY: Final = b"backend key"
+_BACKEND_KEY: Final = b"backend key for "
 
 
 class SealError(Exception):
@@ -78,14 +78,16 @@ def open_seal(text: str, *, item_type: SealedType, tenant_id: str) -> Opened:
     return Opened(payload["content"], payload["from"], payload["at"])
 
 
-def seal_backend_key(key: str, backend_id: int) -> str:
-    """Seal a backend's key, under the first key, to the row that it is of: in another row it does not open."""
-    return _sealed(key.encode(), f"backend {backend_id}", _BACKEND_KEY)
+def seal_backend_key(key: str, *, backend_id: int, address: str) -> str:
+    """Seal a backend's key, under the first key, to its row and to the server that it is meant for: in another row, or
+    for another server, it does not open.
+    """
+    return _sealed(key.encode(), f"backend {backend_id}", _BACKEND_KEY + address.encode())
 
 
-def open_backend_key(text: str, backend_id: int) -> str:
-    """Open the key of this backend. Raises `SealError` for all else."""
-    return _unsealed(text, f"backend {backend_id}", _BACKEND_KEY).decode()
+def open_backend_key(text: str, *, backend_id: int, address: str) -> str:
+    """Open the key of this backend for this server. Raises `SealError` for all else."""
+    return _unsealed(text, f"backend {backend_id}", _BACKEND_KEY + address.encode()).decode()
 
 
 def _sealed(payload: bytes, owner: str, purpose: bytes) -> str:

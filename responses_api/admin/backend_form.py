@@ -7,7 +7,14 @@ from django import forms
 
 from responses_api.models import Backend
 from responses_api.models.backend import NATIVE_FEATURES
-from responses_api.models.backend_rules import TWO_KEYS, UNSENDABLE_KEY, each_once, is_sendable
+from responses_api.models.backend_rules import (
+    ANOTHER_SERVER,
+    TWO_KEYS,
+    UNSENDABLE_KEY,
+    each_once,
+    is_sendable,
+)
+from responses_api.services.backend_keys import is_for
 from tenants.admin.base import ModelForm
 from tenants.admin.key_forms import Lines
 
@@ -66,6 +73,8 @@ class BackendForm(ModelForm):
             self.instance.sealed_key = ""
         if cleaned.get("api_key"):
             self._check_key(cleaned)
+        elif self.instance.sealed_key and not is_for(self.instance, cleaned.get("base_url", "")):
+            self.add_error("api_key", ANOTHER_SERVER)
         return cleaned
 
     def _check_key(self, cleaned: dict[str, Any]) -> None:

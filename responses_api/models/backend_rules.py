@@ -13,6 +13,9 @@ _OPTION: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}|\*")
 _KEY: Final = re.compile(r"[!-~]{1,4096}")
 
 TWO_KEYS: Final = "Either name the variable that holds the key, or store the key itself: not both."
+ANOTHER_SERVER: Final = (
+    "The stored key was meant for another server: enter the key for this one, or remove it."
+)
 UNSENDABLE_KEY: Final = "This is no key: one has 1 to 4096 printable ASCII characters, and no spaces."
 
 

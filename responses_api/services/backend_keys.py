@@ -1,9 +1,11 @@
 """The keys of backends that are stored with them, sealed: put there, found, sealed anew.
 
-No key leaves this module but by `key_of`, to a worker that is about to send it where its row says.
+A key is meant for one server: it goes nowhere else, also when its row is given another address. None leaves this module
+but by `key_of`, to a worker that is about to send it there.
 """
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from responses_api.models import Backend
 from responses_api.sealing import SealError, open_backend_key, seal_backend_key
@@ -24,35 +26,41 @@ class Resealed:
 
 def store(backend: Backend, key: str) -> None:
     """Seal a key and keep it with a saved backend, in the place of one that was there."""
-    backend.sealed_key = seal_backend_key(key, backend.pk)
+    backend.sealed_key = seal_backend_key(key, backend_id=backend.pk, address=_server_of(backend.base_url))
     backend.save(update_fields=["sealed_key"])
 
 
+def is_for(backend: Backend, base_url: str) -> bool:
+    """Whether a key of this backend may be sent to this address, too: the server is the same."""
+    return _server_of(backend.base_url) == _server_of(base_url)
+
+
 def opens(backend: Backend) -> bool:
-    """Whether the key that is stored with the backend can be used."""
+    """Whether the key that is stored with the backend can be used at the address that it has."""
     try:
-        open_backend_key(backend.sealed_key, backend.pk)
+        _open(backend)
     except SealError:
         return False
     return True
 
 
 def key_of(name: str, base_url: str) -> str:
-    """The key that is stored with the backend of this name, for the address that it is meant for.
+    """The key that is stored with the backend of this name, for the address that a job has for it.
 
-    A job may have waited while its backend was moved: a key goes nowhere but where its row says now. Raises `KeyLost`.
+    A job may have waited while its backend was moved elsewhere. Raises `KeyLost`.
     """
     with operator_scope():  # the rows are nobody's; the scope bounds the time of the query
         backend = Backend.objects.filter(name=name).only("base_url", "sealed_key").first()
     if backend is None or not backend.sealed_key:
         raise KeyLost("no key is stored with the backend any more")
-    if backend.base_url.rstrip("/") != base_url.rstrip("/"):
-        raise KeyLost("the backend has another address by now")
+    if _server_of(backend.base_url) != _server_of(base_url):
+        raise KeyLost("the backend is at another server by now")
     try:
-        return open_backend_key(backend.sealed_key, backend.pk)
+        return _open(backend)
     except SealError:
         raise KeyLost(
-            "the stored key does not open: ANTIPHON_SEAL_KEYS has lost the key it was sealed under"
+            "the stored key does not open: ANTIPHON_SEAL_KEYS lacks the key that it was sealed under, or the backend "
+            "has another address than it was stored for"
         ) from None
 
 
@@ -62,9 +70,22 @@ def reseal() -> Resealed:
     with operator_scope():
         for backend in Backend.objects.select_for_update().exclude(sealed_key="").order_by("name"):
             try:
-                store(backend, open_backend_key(backend.sealed_key, backend.pk))
+                store(backend, _open(backend))
             except SealError:
                 done.lost.append(backend.name)
             else:
                 done.anew.append(backend.name)
     return done
+
+
+def _open(backend: Backend) -> str:
+    return open_backend_key(backend.sealed_key, backend_id=backend.pk, address=_server_of(backend.base_url))
+
+
+def _server_of(base_url: str) -> str:
+    """What of an address says who is there: `https://api.example.com`."""
+    try:
+        parts = urlsplit(base_url)
+    except ValueError:  # no address at all, as the row's own rules say
+        return ""
+    return f"{parts.scheme}://{parts.netloc}".lower()

@@ -11,8 +11,11 @@ from typing import Any, Final, TypeVar
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
+from responses_api.management import capabilities
 from responses_api.models import Backend, Route
 from responses_api.models.backend import IMAGES, KINDS, TOKEN_COUNTING
+from responses_api.models.backend_rules import ANOTHER_SERVER
+from responses_api.services import backend_keys
 from tenants import audit
 from tenants.scoping import operator_scope
 
@@ -57,9 +60,6 @@ class Command(BaseCommand):
         )
         parser.add_argument("--base-url", required=True, help="up to and including the version: https://…/v1")
         parser.add_argument(
-            "--api-key-env", default="", metavar="VAR", help="the workers' variable with the key"
-        )
-        parser.add_argument(
             "--model",
             action="append",
             required=True,
@@ -87,6 +87,7 @@ class Command(BaseCommand):
             "--token-counting", choices=[name for name, _ in TOKEN_COUNTING], help=_COUNTING_HELP
         )
         parser.add_argument("--images", choices=[name for name, _ in IMAGES], help=_IMAGES_HELP)
+        capabilities.add_arguments(parser)
         for name in _TIMEOUTS:
             parser.add_argument(f"--{name.replace('_', '-')}-timeout", type=_seconds, metavar="SECONDS")
 
@@ -105,9 +106,11 @@ class Command(BaseCommand):
             if options[f"{timeout}_timeout"] is not None
         }
         fields |= {name: options[name] for name in ("token_counting", "images") if options[name] is not None}
+        fields |= capabilities.given(options)
+        key = capabilities.read_key() if options["api_key_stdin"] else None
         with operator_scope():
             is_new = not Backend.objects.filter(name=name).exists()
-            backend = _save_backend(name, fields)
+            backend = _save_backend(name, fields, key)
             for model in models:
                 _save_route(backend, model, told)
             backend.routes.exclude(model__in=served).delete()
@@ -131,11 +134,18 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _save_backend(name: str, fields: dict[str, Any]) -> Backend:
+def _save_backend(name: str, fields: dict[str, Any], key: str | None) -> Backend:
     backend = Backend.objects.filter(name=name).first() or Backend(name=name)
+    stays = key is None and fields.get("sealed_key", backend.sealed_key)
+    if stays and not backend_keys.is_for(backend, fields["base_url"]):
+        raise CommandError(
+            f"--base-url: {ANOTHER_SERVER} (--api-key-stdin, --api-key-env or --remove-api-key)"
+        )
     for field, value in fields.items():
         setattr(backend, field, value)
     _save(backend, "The backend")
+    if key is not None:
+        backend_keys.store(backend, key)
     return backend
 
 

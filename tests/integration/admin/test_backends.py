@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from responses_api.models import Backend
-from responses_api.services.backend_keys import key_of
+from responses_api.services.backend_keys import KeyLost, key_of
 from tenants.models import AuditEvent
 from tenants.scoping import operator_scope
 
@@ -132,6 +132,18 @@ def test_a_stored_key_and_a_variable_do_not_go_together(change: Change) -> None:
     change(api_key=KEY)
     assert "not both" in change(api_key_env="EXAMPLE_KEY")
     assert key_of("example", URL) == KEY
+
+
+def test_a_key_does_not_follow_its_backend_to_another_server(change: Change) -> None:
+    change(api_key=KEY)
+    sentence = "The stored key was meant for another server: enter the key for this one, or remove it."
+    assert sentence in change(base_url="https://elsewhere.example.net/v1")
+    assert change(base_url="https://api.example.com/v2") == ""
+    assert key_of("example", "https://api.example.com/v2/") == KEY
+    assert change(base_url="https://elsewhere.example.net/v1", api_key=OTHER) == ""
+    assert key_of("example", "https://elsewhere.example.net/v1") == OTHER
+    with pytest.raises(KeyLost, match="at another server by now"):
+        key_of("example", URL)
 
 
 def test_a_key_that_is_lost_is_told(operator: Client, change: Change, settings: Settings) -> None:

@@ -1,0 +1,76 @@
+"""What `add_backend` is told of a backend besides where it is: how it is spoken to, and its key."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from getpass import getpass
+from typing import Any, Final
+
+from django.core.management.base import CommandError
+
+from responses_api.models.backend import FILES, NATIVE_FEATURES, REASONING
+from responses_api.models.backend_rules import UNSENDABLE_KEY, each_once, is_sendable
+
+_LISTS: Final = ("native_features", "passthrough_tool_types", "allowed_options")
+_CHOICES: Final = ("files", "reasoning")
+_STAYS: Final = "; '' for none. Without it the list stays as it is"
+
+_FILES_HELP = "what becomes of a file: sent (the default), or refused with 400"
+_REASONING_HELP = (
+    "how much of the models' reasoning clients may see: raw (the default; all that the backend tells), summary (its "
+    "summaries alone) or none"
+)
+_FEATURES_HELP = (
+    f"what a backend of the kind responses has of its own, and is to be used, with commas between: "
+    f"{', '.join(name for name, _ in NATIVE_FEATURES)}{_STAYS}"
+)
+_TYPES_HELP = (
+    "types of tools that a backend of the kind responses runs or knows by itself, with commas between: "
+    f"web_search,acme:*{_STAYS}"
+)
+_OPTIONS_HELP = (
+    "fields of its own that requests may set by antiphon:backend_options, with commas between: top_k,min_p; * is any"
+    f"{_STAYS}"
+)
+_STDIN_HELP = (
+    "read the key from standard input, and store it with the backend, encrypted. It stays when the command is run "
+    "again for the same server"
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--files", choices=[name for name, _ in FILES], help=_FILES_HELP)
+    parser.add_argument("--reasoning", choices=[name for name, _ in REASONING], help=_REASONING_HELP)
+    parser.add_argument("--native-features", type=_entries, metavar="NAME,…", help=_FEATURES_HELP)
+    parser.add_argument("--passthrough-tool-types", type=_entries, metavar="TYPE,…", help=_TYPES_HELP)
+    parser.add_argument("--allowed-options", type=_entries, metavar="NAME,…", help=_OPTIONS_HELP)
+    keys = parser.add_mutually_exclusive_group()
+    keys.add_argument(
+        "--api-key-env",
+        default="",
+        metavar="VAR",
+        help="the workers' variable with the key; it replaces a stored key",
+    )
+    keys.add_argument("--api-key-stdin", action="store_true", help=_STDIN_HELP)
+    keys.add_argument("--remove-api-key", action="store_true", help="store no key with the backend any more")
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a backend that were given; the others stay as they are."""
+    fields = {name: options[name] for name in (*_CHOICES, *_LISTS) if options[name] is not None}
+    if options["api_key_env"] or options["remove_api_key"]:
+        fields["sealed_key"] = ""
+    return fields
+
+
+def read_key() -> str:
+    """The key from standard input; a person is asked for it, and it is not shown. Raises `CommandError`."""
+    key = (getpass("API key: ") if sys.stdin.isatty() else sys.stdin.read()).strip()
+    if not is_sendable(key):
+        raise CommandError(f"Standard input: {UNSENDABLE_KEY}")
+    return key
+
+
+def _entries(text: str) -> list[str]:
+    return each_once(text.split(","))
