@@ -11,10 +11,14 @@ from collections.abc import Callable
 from typing import Final
 
 from responses_api.conformance import rules as _rules  # noqa: F401  (registers them)
+from responses_api.conformance import scenarios as _scenarios  # noqa: F401  (registers them)
+from responses_api.conformance.judging import play
 from responses_api.conformance.outcomes import Broken
 from responses_api.conformance.registry import Rule, select
 from responses_api.conformance.report import as_json, as_table, failures
 from responses_api.conformance.runner import run
+from responses_api.conformance.scenario import select_scenarios
+from responses_api.conformance.scenario_report import any_failed, as_matrix, as_plain
 from responses_api.conformance.server import Target
 from responses_api.conformance.wire import Wire
 
@@ -23,13 +27,15 @@ OK: Final = 0
 FAILED: Final = 1
 UNUSABLE: Final = 2
 
+_VARIABLES: Final = (("base_url", "OPENAI_BASE_URL"), ("api_key", "OPENAI_API_KEY"), ("model", "MODEL"))
+"""What is not given by an option is taken from the variables that clients use."""
+
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the options; the first three have the variables that clients use as their defaults."""
-    env = os.environ.get
-    parser.add_argument("--base-url", default=env("OPENAI_BASE_URL"), help="up to and including /v1")
-    parser.add_argument("--api-key", default=env("OPENAI_API_KEY"), help="a key of the server")
-    parser.add_argument("--model", default=env("MODEL"), help="a model that can call tools")
+    """Declare the options."""
+    parser.add_argument("--base-url", help="up to and including /v1")
+    parser.add_argument("--api-key", help="a key of the server")
+    parser.add_argument("--model", help="a model that can call tools")
     parser.add_argument("--other-key", help="a key of another tenant, for the rules about strangers")
     parser.add_argument(
         "--websocket-limit",
@@ -46,6 +52,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--only", action="append", default=[], metavar="RULE", help="a rule or a topic; repeatable"
     )
+    parser.add_argument(
+        "--scenarios",
+        action="store_true",
+        help="play the scenarios against the model instead (--only names one): what an adapter has to carry both ways",
+    )
     parser.add_argument("--strict", action="store_true", help="let every failure count, extensions too")
     parser.add_argument(
         "--jobs", type=_count, default=4, help="how many rules are looked at side by side (4)"
@@ -60,36 +71,44 @@ def add_arguments(parser: ArgumentParser) -> None:
 def main(options: Namespace, write: Callable[[str], object], complain: Callable[[str], object]) -> int:
     """Do what the options say and return the exit code."""
     try:
-        chosen = select(options.only)
+        scenarios = select_scenarios(options.only) if options.scenarios else []
+        chosen = [] if options.scenarios else select(options.only)
     except ValueError as error:
         complain(f"--only: {error}; --list shows them.")
         return UNUSABLE
     if options.list_rules:
-        write("\n".join(map(_listed, chosen)))
+        write("\n".join([*map(_listed, chosen), *(f"{one.id}: {one.sentence}" for one in scenarios)]))
         return OK
-    missing = [name for name in ("base_url", "api_key", "model") if not getattr(options, name)]
+    given: dict[str, str] = {
+        name: getattr(options, name) or os.environ.get(variable, "") for name, variable in _VARIABLES
+    }
+    missing = [name for name, value in given.items() if not value]
     if missing:
         complain("Missing: " + ", ".join("--" + name.replace("_", "-") for name in missing))
         return UNUSABLE
     target = Target(
-        base_url=options.base_url,
-        api_key=options.api_key,
-        model=options.model,
+        base_url=given["base_url"],
+        api_key=given["api_key"],
+        model=given["model"],
         other_key=options.other_key,
         websocket_limit=options.websocket_limit,
         context_window=options.context_window,
         timeout=options.timeout,
     )
-    unreachable = asyncio.run(_unreachable(target))
+    unreachable = asyncio.run(unreachable_because(target))
     if unreachable:
         complain(f"There is nobody at {target.base_url}: {unreachable}")
         return UNUSABLE
+    if scenarios:
+        places = {target.model: asyncio.run(play(target, scenarios, jobs=options.jobs))}
+        write(json.dumps(as_plain(places), indent=2) if options.as_json else as_matrix(places))
+        return FAILED if any_failed(places) else OK
     results = asyncio.run(run(target, chosen, jobs=options.jobs))
     write(json.dumps(as_json(target, results), indent=2) if options.as_json else as_table(results))
     return FAILED if failures(results, strict=options.strict) else OK
 
 
-async def _unreachable(target: Target) -> str | None:
+async def unreachable_because(target: Target) -> str | None:
     """Why nothing answers at all; None where something does, whatever it says."""
     async with Wire(target.base_url, target.timeout) as wire:
         try:

@@ -82,6 +82,8 @@ def _sent(answer: Answer) -> list[str]:
 
 
 def _received(answer: Answer) -> list[str]:
+    if not answer.status:
+        return ["no whole answer"]
     return [f"{answer.status} {answer.headers.get('content-type', '')}", *_short(answer.body).splitlines()]
 
 

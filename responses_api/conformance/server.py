@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from responses_api.conformance.outcomes import Broken, NotApplicable, NotShown
 from responses_api.conformance.told import Told, read_told
-from responses_api.conformance.wire import Answer, OnWrite, Wire
+from responses_api.conformance.wire import Answer, OnWrite, Wire, no_answer
 from responses_api.protocol.plain import Json
 
 Found = TypeVar("Found")
@@ -27,6 +27,8 @@ class Target:
     websocket_limit: float | None = None
     context_window: int | None = None
     timeout: float = 60.0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What every call sends besides."""
 
 
 @dataclass(slots=True)
@@ -89,8 +91,12 @@ class Server:
         on_write: OnWrite | None = None,
     ) -> Answer:
         """One call, with the key unless `headers` say otherwise."""
-        given = {**self.authorization, **(headers or {})}
-        answer = await self.wire.send(method, path, body, headers=given, on_write=on_write)
+        given = {**self.target.headers, **self.authorization, **(headers or {})}
+        try:
+            answer = await self.wire.send(method, path, body, headers=given, on_write=on_write)
+        except Broken:
+            self.answers.append(no_answer(method, path, body))
+            raise
         self.see(answer)
         return answer
 

@@ -151,7 +151,7 @@ async def handshake_status(server: Server, authorization: dict[str, str]) -> int
 
 
 async def _open(server: Server, headers: dict[str, str]) -> aiohttp.ClientWebSocketResponse:
-    url = f"{server.wire.base_url}/responses"
+    url, headers = f"{server.wire.base_url}/responses", {**server.target.headers, **headers}
     try:
         return await server.wire.session.ws_connect(url, headers=headers, max_msg_size=0)
     except aiohttp.WSServerHandshakeError:

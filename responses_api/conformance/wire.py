@@ -91,8 +91,7 @@ class Wire:
 
         Raises `Broken` where no whole answer comes.
         """
-        request = f"{method} {path}"
-        data = body if isinstance(body, bytes) or body is None else encode(body)
+        request, data = f"{method} {path}", _data(body)
         given = {"Content-Type": "application/json", **headers} if data is not None else dict(headers)
         url = f"{self.base_url}{path}"
         try:
@@ -104,6 +103,15 @@ class Wire:
             in_time = f"did not answer within {self._timeout:g} seconds (--timeout allows more)"
             what = in_time if isinstance(error, TimeoutError) else f"broke off: {error}"
             raise Broken(f"{request} {what}") from None
+
+
+def no_answer(method: str, path: str, body: Any) -> Answer:
+    """What stands for the answer of a call that got none: its status is 0."""
+    return Answer(f"{method} {path}", _data(body) or b"", 0, {}, b"", None)
+
+
+def _data(body: Any) -> bytes | None:
+    return body if isinstance(body, bytes) or body is None else encode(body)
 
 
 async def _read(
