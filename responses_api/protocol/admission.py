@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from responses_api.protocol.backend_options import place_of
 from responses_api.protocol.errors import ProtocolError, invalid_request, model_error
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all, suppresses
@@ -165,6 +166,22 @@ def refuse_impossible(request: CreateRequest, policies: Sequence[Policy]) -> Non
         code="permission_denied",
         status=403,
     )
+
+
+def refuse_options(request: CreateRequest, policies: Sequence[Policy]) -> None:
+    """Refuse a request that sets a backend option which the policies deny.
+
+    Raises `ProtocolError` 403 `permission_denied`.
+    """
+    for name in request.backend_options:
+        for verdict in judge_all(policies, Tool("backend_option", name), request.model):
+            if verdict.effect == "deny":
+                raise invalid_request(
+                    f"The backend option '{name}' is not allowed. {verdict.why}",
+                    param=place_of(name),
+                    code="permission_denied",
+                    status=403,
+                )
 
 
 def _chosen(choice: str | Json, known: frozenset[str]) -> tuple[frozenset[str], bool]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from responses_api.protocol.backend_options import takes
 from responses_api.protocol.passthrough import takes_item, takes_tool
 from responses_api.protocol.plain import Json, fields_of, record_of
 
@@ -71,3 +72,7 @@ class BackendSpec:
     def takes_item(self, item_type: str) -> bool:
         """Whether an item of a type that the service does not know may be sent there, or comes from there."""
         return takes_item(self.other_tool_types, item_type)
+
+    def takes_option(self, name: str) -> bool:
+        """Whether requests may set this field of the backend's own."""
+        return takes(self.allowed_options, name)

@@ -2,6 +2,7 @@
 
 A policy is a list of rules. The first one that speaks of a tool decides; where none does, the policy's default effect
 holds. Tools that this server runs can be switched off as a whole. A call must be allowed by every policy in force.
+Backend options (`protocol.backend_options`) are judged in the same way, by rules that are of nothing else.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,8 +15,8 @@ from responses_api.protocol.server_urls import ServerPattern, ServerUrl, UrlErro
 from responses_api.protocol.wording import quoted
 
 Effect = Literal["allow", "deny"]
-Kind = Literal["function", "mcp", "hosted", "any"]
-ToolKind = Literal["function", "mcp", "hosted"]
+Kind = Literal["function", "mcp", "hosted", "backend_option", "any"]
+ToolKind = Literal["function", "mcp", "hosted", "backend_option"]
 OnViolation = Literal["suppress", "fail"]
 
 REPORT: Final = "antiphon:policy"
@@ -32,6 +33,7 @@ _PLURALS: Final[dict[Kind, str]] = {
     "function": "functions",
     "mcp": "MCP tools",
     "hosted": "hosted tools",
+    "backend_option": "backend options",
     "any": "tools",
 }
 
@@ -39,7 +41,7 @@ _PLURALS: Final[dict[Kind, str]] = {
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool that is called: a function of the caller's by its name, a tool of an MCP server, or one of this server's
-    own by its type (`antiphon:search`).
+    own by its type (`antiphon:search`). Judged as one: a backend option, by its name.
     """
 
     kind: ToolKind
@@ -64,7 +66,7 @@ class Rule:
     def speaks_of(self, tool: Tool, server: ServerUrl | None, model: str) -> bool:
         """Whether the rule is about this tool; `server` is its address, read."""
         return (
-            self.kind in ("any", tool.kind)
+            (self.kind == tool.kind or (self.kind == "any" and tool.kind != "backend_option"))
             and matches(self.tool, tool.name)
             and (not self.models or any(matches(pattern, model) for pattern in self.models))
             and (self.server_pattern is None or (server is not None and self.server_pattern.matches(server)))

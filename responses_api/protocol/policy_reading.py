@@ -21,7 +21,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FIELDS: Final = ("rules", "default_effect", "hosted_tools", "on_violation", "max_tool_calls")
 _RULE_FIELDS: Final = ("id", "effect", "kind", "tool", "server", "models")
 _EFFECTS: Final = ("allow", "deny")
-_KINDS: Final = ("any", "function", "mcp", "hosted")
+_KINDS: Final = ("any", "function", "mcp", "hosted", "backend_option")
 _ON_VIOLATION: Final = ("suppress", "fail")
 
 

@@ -60,6 +60,7 @@ class CreateRequest:
     stream_options: Json | None
     safety_identifier: str | None
     prompt_cache_key: str | None
+    backend_options: Json
     compacts: bool
     leaves_out_tools: bool
 
@@ -184,6 +185,7 @@ def _fill(body: Any) -> CreateRequest:
         stream_options=get("stream_options"),
         safety_identifier=get("safety_identifier"),
         prompt_cache_key=get("prompt_cache_key"),
+        backend_options=get("backend_options") or {},
         compacts=False,
         leaves_out_tools=False,
     )

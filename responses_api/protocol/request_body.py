@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
+from responses_api.protocol.backend_options import FIELD, SCHEMA, check_options
 from responses_api.protocol.content import Text
 from responses_api.protocol.items import Item
 from responses_api.protocol.text_format import TextConfig
@@ -44,6 +45,7 @@ _METADATA_SCHEMA = {
 }
 
 _Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata), WithJsonSchema(_METADATA_SCHEMA)]
+_BackendOptions = Annotated[dict[str, Any], AfterValidator(check_options), WithJsonSchema(SCHEMA)]
 _Penalty = Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)]
 _Key = Annotated[str, Field(max_length=64)]
 
@@ -123,6 +125,9 @@ class CreateResponseBody(TypedDict):
     """A name of your own for who is asking, without personal data."""
     prompt_cache_key: NotRequired[_Key | None]
     """What requests that share a beginning have in common, for the model's prompt cache."""
+    backend_options: NotRequired[Annotated[_BackendOptions | None, Field(alias=FIELD)]]
+    """Fields of the model's own backend, such as `{"top_k": 40}`: they go into its body as they are. Only those that
+    the operator has allowed for the model, and no tool policy denies. Not portable: another model may refuse them."""
 
 
 COUNTED = (

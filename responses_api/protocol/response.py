@@ -7,6 +7,7 @@ lets be absent but not null are left out.
 from collections.abc import Container, Iterable
 from typing import Final
 
+from responses_api.protocol.backend_options import FIELD as BACKEND_OPTIONS
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.validation import is_vendor_type
@@ -66,13 +67,16 @@ def snapshot(
         "metadata": request.metadata,
         "safety_identifier": request.safety_identifier,
         "prompt_cache_key": request.prompt_cache_key,
+        **({BACKEND_OPTIONS: request.backend_options} if request.backend_options else {}),
         **(extensions or {}),
     }
 
 
 def extensions_of(response: Json) -> Json | None:
-    """The fields of a snapshot that have a vendor's prefix; None where it has none."""
-    return {name: value for name, value in response.items() if is_vendor_type(name)} or None
+    """The fields of a snapshot that have a vendor's prefix and are not of its request; None where it has none."""
+    return {
+        name: value for name, value in response.items() if is_vendor_type(name) and name != BACKEND_OPTIONS
+    } or None
 
 
 def _echoed_text(text: Json) -> Json:

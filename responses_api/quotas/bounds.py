@@ -11,6 +11,7 @@ from typing import Final
 
 import orjson
 
+from responses_api.protocol.backend_options import options_bytes
 from responses_api.protocol.job import Purpose
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
@@ -81,7 +82,7 @@ def _most_input(request: CreateRequest, context: Iterable[Sequence[Json]]) -> in
         tokens += _TOOLS_TOKENS + len(orjson.dumps(request.tools))
     if request.text["format"]["type"] != "text":
         tokens += len(orjson.dumps(request.text))
-    return tokens
+    return tokens + options_bytes(request.backend_options)
 
 
 def _images_in(item: Json) -> int:

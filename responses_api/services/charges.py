@@ -74,4 +74,5 @@ def told_usage(job: Job, told: Sequence[Json]) -> Used:
 def read_by_model(job: Job) -> list[str]:
     """The texts that a model reads of a job."""
     request: Any = job.request
-    return [*strings([request["instructions"], *job.context]), *strings(request["tools"])]
+    read = [request["instructions"], *job.context, request["tools"], request.get("backend_options")]
+    return [*strings(read)]

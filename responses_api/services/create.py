@@ -16,7 +16,7 @@ from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import turns
 from responses_api.eventlog.follow import Follower, Inbox, process_inbox
 from responses_api.eventlog.message import Message
-from responses_api.protocol.admission import refuse_impossible
+from responses_api.protocol.admission import refuse_impossible, refuse_options
 from responses_api.protocol.errors import ProtocolError, invalid_request, overloaded
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE, item_prefix
@@ -254,8 +254,12 @@ def recovery(tenant_id: UUID, response_id: str, *, store: bool, stream: bool) ->
 
 def _refuse_forbidden(principal: Principal, request: CreateRequest, purpose: Purpose) -> None:
     """Refuse what the tool policies leave no way to do. Raises `ProtocolError` 403."""
-    if principal.policies and purpose == "respond" and not request.compacts:
-        refuse_impossible(request, policies_of(principal.policies))
+    if not principal.policies or purpose != "respond":
+        return
+    policies = policies_of(principal.policies)
+    refuse_options(request, policies)
+    if not request.compacts:
+        refuse_impossible(request, policies)
 
 
 def _refuse_unserved(request: CreateRequest) -> None:

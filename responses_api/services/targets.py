@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from responses_api.protocol.backend import BackendSpec
+from responses_api.protocol.backend_options import place_of
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.items import TYPE_RULE
 from responses_api.protocol.passthrough import is_foreign
@@ -67,6 +68,8 @@ def _needs(request: CreateRequest, targets: Sequence[Target]) -> Iterator[Need]:
         # A vendor's items are kept with any conversation; who has no place for them leaves them out.
         if is_foreign(item["type"]) and not is_vendor_type(item["type"]):
             yield _item(item["type"], index)
+    for name in request.backend_options:
+        yield _option(name, targets)
 
 
 def _tool(kind: str, index: int, targets: Sequence[Target]) -> Need:
@@ -86,3 +89,16 @@ def _item(kind: str, index: int) -> Need:
     param = f"input[{index}].type"
     refusal = invalid_request(f"'{param}' {TYPE_RULE}.", param=param, code="unsupported_value")
     return Need(lambda spec: spec.takes_item(kind), refusal)
+
+
+def _option(name: str, targets: Sequence[Target]) -> Need:
+    allowed = sorted(
+        {option for target in targets for option in BackendSpec.from_plain(target.backend).allowed_options}
+    )
+    refusal = invalid_request(
+        f"No backend of this model takes the option '{name}' together with all else that the request asks for. The "
+        f"model's backend options: {', '.join(allowed) or 'none'}.",
+        param=place_of(name),
+        code="unsupported_value",
+    )
+    return Need(lambda spec: spec.takes_option(name), refusal)

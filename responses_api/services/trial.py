@@ -4,7 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from responses_api.protocol.admission import CallAdmission, call_admission, refuse_impossible
+from responses_api.protocol.admission import (
+    CallAdmission,
+    call_admission,
+    refuse_impossible,
+    refuse_options,
+)
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all
@@ -20,7 +25,9 @@ class TrialError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TriedTool:
-    """A tool that the request offers, and what the policies say of it. `note` is what else keeps it from a call."""
+    """A tool that the request offers, or an option that it sets, and what the policies say of it. `note` is what else
+    keeps it from a call.
+    """
 
     name: str
     kind: str
@@ -67,7 +74,10 @@ def try_request(text: str, policies: Sequence[Policy], calls: str = "") -> Trial
     admission = call_admission(request, policies)
     return Trial(
         model=request.model,
-        tools=[tried for tool in body.get("tools") or () for tried in _try_tool(tool, admission)],
+        tools=[
+            *(tried for tool in body.get("tools") or () for tried in _try_tool(tool, admission)),
+            *(_try_option(name, admission) for name in request.backend_options),
+        ],
         refusal=_refusal(request, policies),
         choice=_choice(admission, policies),
         limit=_limit(request, policies),
@@ -102,6 +112,10 @@ def _try_tool(tool: Json, admission: CallAdmission) -> Iterable[TriedTool]:
         yield _tried(Tool("mcp", name, url), shown, "MCP tool", admission, note)
 
 
+def _try_option(name: str, admission: CallAdmission) -> TriedTool:
+    return _tried(Tool("backend_option", name), name, "backend option", admission, "")
+
+
 def _tried(tool: Tool, shown: str, kind: str, admission: CallAdmission, note: str) -> TriedTool:
     verdicts = judge_all(admission.policies, tool, admission.model)
     return TriedTool(
@@ -116,6 +130,7 @@ def _mcp_names(given: Any) -> list[str]:
 
 def _refusal(request: CreateRequest, policies: Sequence[Policy]) -> ProtocolError | None:
     try:
+        refuse_options(request, policies)
         refuse_impossible(request, policies)
     except ProtocolError as error:
         return error

@@ -24,6 +24,7 @@ _KINDS: Final = (
     ("function", "functions of the caller"),
     ("mcp", "tools of MCP servers"),
     ("hosted", "tools that this server runs"),
+    ("backend_option", "backend options"),
 )
 _RULE_EFFECTS: Final = (("deny", "deny"), ("allow", "allow"))
 _RULE_PATH: Final = re.compile(r"rules\[(\d+)\](?:\.(\w+))?")
@@ -51,10 +52,10 @@ class RuleForm(forms.Form):
     effect = forms.ChoiceField(label="Effect", choices=_RULE_EFFECTS, initial="deny")
     kind = forms.ChoiceField(label="Of", choices=_KINDS, initial="any")
     tool = forms.CharField(
-        label="Tool name",
+        label="Name",
         max_length=LONGEST_PATTERN,
         required=False,
-        help_text="* stands for any characters.",
+        help_text="Of the tool, or the option; * stands for any characters.",
     )
     server = forms.CharField(
         label="MCP server",

@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from responses_api.protocol.backend import BackendSpec
+from responses_api.protocol.backend_options import added
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import Job
+from responses_api.protocol.plain import Json
 from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.sse import decode, encode
 from workers.backends.counting import UPSTREAM_COUNTERS
@@ -125,12 +127,18 @@ class _Call:
     async def connect(self) -> AnswerStream:
         """Send the request; returns when the backend accepted it. Raises what it refused it with."""
         adapter = adapter_for(self._spec.kind)
-        body = await self._made(lambda: encode(adapter.build(self._job)))
+        body = await self._made(lambda: encode(self._body(adapter)))
         response = await self._post(self._spec.base_url.rstrip("/") + adapter.path(self._job), adapter, body)
         if not 200 <= response.status < 300:
             raise await self._refusal(response)
         self._watch = _Watch(self._loop, response.content)
         return as_shown(adapter.open_stream(self._job), self._spec)
+
+    def _body(self, adapter: Adapter) -> Json:
+        """The body of the request, with the fields of the backend's own that the client has set."""
+        return added(
+            adapter.build(self._job), self._job.request.get("backend_options") or {}, adapter.own_fields
+        )
 
     async def count(self) -> int:
         """Ask the backend to count. An answer that is no count is a `model_error`, whatever its status."""

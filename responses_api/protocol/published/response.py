@@ -203,6 +203,8 @@ class Response(TypedDict):
     metadata: dict[str, str]
     safety_identifier: str | None
     prompt_cache_key: str | None
+    antiphon_backend_options: NotRequired[Annotated[dict[str, Any], Field(alias="antiphon:backend_options")]]
+    """The fields of the backend's own that the request set; not there where it set none."""
     antiphon_truncation: NotRequired[Annotated[Truncation, Field(alias="antiphon:truncation")]]
     """With `truncation: "auto"`: what was dropped, if something was."""
     antiphon_policy: NotRequired[Annotated[PolicyReport, Field(alias="antiphon:policy")]]

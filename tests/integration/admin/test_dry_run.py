@@ -124,3 +124,14 @@ def test_a_request_is_tried_under_ones_own_policies_only(
     assert operator.get(f"{TRY}?tenant={uuid.uuid4()}").status_code == 404
     assert operator.get(f"{TRY}?tenant=x").status_code == 404
     assert person_of(friend, "member").post(TRY, {"body": BODY}).status_code == 200
+
+
+def test_backend_options_are_tried_too(owner: Client, friend: Tenant) -> None:
+    rule = {"tool": "top_*", "id": "no-top", "kind": "backend_option"}
+    owner.post(page_of(friend, page="edit/"), form(rule))
+    assert "Denies backend options named 'top_*'." in text_of(owner.get(page_of(friend)))
+    options = '"antiphon:backend_options": {"min_p": 1, "top_k": 1}, "input"'
+    page = text_of(owner.post(TRY, {"body": BODY.replace('"input"', options)}))
+    assert "The backend option 'top_k' is not allowed. Rule 'no-top' of the tenant's policy" in page
+    assert page.count("backend option</span>") == 2
+    assert "These functions may be called: clock, send_mail." in page

@@ -1,0 +1,99 @@
+"""Fields of a model's backend that a request sets by itself: `antiphon:backend_options`.
+
+They go into the body of the backend as they are, beside what the service makes of the request. What they mean only the
+backend knows, so they are portable to no other. Its row says which it takes, and tool policies may deny some.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import orjson
+
+from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.plain import Json
+from responses_api.protocol.validation import refusal
+
+FIELD: Final = "antiphon:backend_options"
+"""The name of the field, in requests and in responses."""
+
+ANY: Final = "*"
+"""In the list of a backend's row: whatever is asked for."""
+
+_MOST_OPTIONS: Final = 64
+_MOST_BYTES: Final = 65_536
+_DEPTH: Final = 16
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+SCHEMA: Final[Json] = {
+    "type": "object",
+    "additionalProperties": True,
+    "propertyNames": {"pattern": f"^{_NAME.pattern}$"},
+    "maxProperties": _MOST_OPTIONS,
+}
+
+
+def check_options(options: dict[str, Any]) -> dict[str, Any]:
+    """For pydantic: whether the options are named as fields are, and within bounds."""
+    if len(options) > _MOST_OPTIONS:
+        raise refusal(f"must have at most {_MOST_OPTIONS} fields")
+    for name in options:
+        if not _NAME.fullmatch(name):
+            raise refusal("must have names of 1 to 64 letters, digits, '_', '-' or '.'")
+    for name, value in options.items():
+        if _is_deeper(value, _DEPTH):
+            raise refusal(f"must be nested at most {_DEPTH} deep", at=name)
+    if len(orjson.dumps(options)) > _MOST_BYTES:
+        raise refusal(f"must have at most {_MOST_BYTES} bytes as JSON")
+    return options
+
+
+def options_bytes(options: Json) -> int:
+    """How long the options are as JSON."""
+    return len(orjson.dumps(options)) if options else 0
+
+
+def takes(allowed: Iterable[str], name: str) -> bool:
+    """Whether an option is one of those that a backend's row allows."""
+    return any(entry in (ANY, name) for entry in allowed)
+
+
+def place_of(name: str) -> str:
+    """The path of an option in its request."""
+    return f"{FIELD}.{name}"
+
+
+def added(body: Json, options: Json, own_fields: Iterable[str]) -> Json:
+    """The body of a backend's request with the options in it, their values as they came.
+
+    What the service sets itself is nobody's to set: `own_fields`, and whatever is in the body already. Servers take
+    names for equal that differ in letters' case or in underscores, so these count for nothing. Raises `ProtocolError`
+    400 naming the option.
+    """
+    if not options:
+        return body
+    taken = {_bare(name) for name in (*own_fields, *body)}
+    for name in options:
+        if _bare(name) in taken:
+            raise _taken(name)
+    return {**body, **options}
+
+
+def _taken(name: str) -> ProtocolError:
+    return invalid_request(
+        f"'{name}' cannot be a backend option: this service sets it for this model's backend, of the request's other "
+        "fields.",
+        param=place_of(name),
+        code="unsupported_value",
+    )
+
+
+def _bare(name: str) -> str:
+    return re.sub("[_.-]", "", name).lower()
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    entries = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(entry, levels - 1) for entry in entries)
