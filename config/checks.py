@@ -1,6 +1,5 @@
 """System checks of the configuration: each mistake has an id, says what is wrong and what would be right."""
 
-import os
 import sys
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from kombu import Connection
 from redis import ConnectionPool
 
+from config.backend_checks import check_backends
 from config.logging import FORMATS, LEVELS
 from config.mail import mail_mistakes
 from config.seal_keys import seal_key_mistakes
@@ -210,7 +210,7 @@ def check_live_database(databases: Any = None, **_: Any) -> list[CheckMessage]:
                 id="antiphon.E007",
             )
         ]
-    return [*_check_role(), *_check_migrations(), *_check_backends()]
+    return [*_check_role(), *_check_migrations(), *check_backends()]
 
 
 def _check_migrations() -> list[CheckMessage]:
@@ -246,35 +246,6 @@ def _check_role() -> list[CheckMessage]:
             id="antiphon.E005",
         )
     ]
-
-
-def _check_backends() -> list[CheckMessage]:
-    """antiphon.W002 and W003: no backend, or one whose key variable is not set here."""
-    if "responses_api_route" not in connection.introspection.table_names():
-        return []  # `migrate` runs the checks before the tables are there
-    from responses_api.models import Backend, Route
-
-    # `migrate` runs the checks before it adds columns, too: only those that have always been there are read.
-    backends = list(Backend.objects.filter(is_enabled=True).values_list("name", "api_key_env"))
-    messages: list[CheckMessage] = []
-    if not Route.objects.filter(backend__is_enabled=True).exists():
-        messages.append(
-            Warning(
-                "No model is served: there is no enabled backend with a route.",
-                hint="Add one: manage.py add_backend NAME --kind chat_completions --base-url URL --model MODEL",
-                id="antiphon.W002",
-            )
-        )
-    for name, variable in backends:
-        if variable and variable not in os.environ:
-            messages.append(
-                Warning(
-                    f"The backend '{name}' takes its key from {variable}, which is not set here.",
-                    hint="Set it in the workers' environment or in .env.",
-                    id="antiphon.W003",
-                )
-            )
-    return messages
 
 
 def register_all() -> None:

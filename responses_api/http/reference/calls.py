@@ -129,7 +129,9 @@ CREATE: Final = Call(
         "`truncation: auto` the oldest turns are dropped where the input is too long for the model; the field "
         "`antiphon:truncation` of the response, and an event of that name, then say how many. Where a tool policy of "
         "the tenant or the key leaves out calls that it does not allow, the field `antiphon:policy` of the response "
-        "says which, and by which rule. Where the tenant or the key has limits, what the request may use is reserved "
+        "says which, and by which rule. `antiphon:backend_options` sets fields of the model's own backend, as far as "
+        "its operator and the tool policies allow it; the response repeats it. It is not portable: another model may "
+        "refuse the same. Where the tenant or the key has limits, what the request may use is reserved "
         "before it begins, by its input and `max_output_tokens`, and settled by what it used; without "
         "`max_output_tokens` a hard limit of tokens or money ends an answer early, as `incomplete`."
     ),

@@ -19,6 +19,7 @@ from config.mail import NOWHERE, mail_mistakes, mail_settings
 from config.sign_in import oidc_apps, oidc_mistakes
 from config.starting_limits import read_starting_limits
 from responses_api.models import Backend, Route
+from responses_api.services import backend_keys
 
 
 def found(databases: list[str] | None = None) -> dict[str, CheckMessage]:
@@ -225,6 +226,19 @@ def test_a_key_variable_that_is_not_set_is_named(backend: Backend, monkeypatch: 
     messages = found(["default"])
     assert set(messages) == {"antiphon.W003"}
     assert "NO_SUCH_KEY" in messages["antiphon.W003"].msg
+
+
+def test_a_stored_key_that_does_not_open_is_told_with_its_backend(
+    backend: Backend, settings: Settings
+) -> None:
+    Backend.objects.update(api_key_env="")
+    settings.SEAL_KEYS = (b"1" * 32,)
+    backend_keys.store(Backend.objects.get(), "sk-robin-0123456789")
+    assert found(["default"]) == {}
+    settings.SEAL_KEYS = (b"2" * 32,)
+    messages = found(["default"])
+    assert set(messages) == {"antiphon.W007"}
+    assert "'one' does not open" in messages["antiphon.W007"].msg
 
 
 def test_without_the_database_option_the_database_is_not_asked(settings: Settings) -> None:
