@@ -256,6 +256,8 @@ WORKER_SLOTS = positive(env.int, "ANTIPHON_WORKER_SLOTS", 128)
 DRAIN_SECONDS = positive(env.float, "ANTIPHON_DRAIN_SECONDS", 20.0)
 LEASE_SECONDS = positive(env.float, "ANTIPHON_LEASE_SECONDS", 8.0)
 RESPONSE_SECONDS = positive(env.float, "ANTIPHON_RESPONSE_SECONDS", 1800.0)
+BREAKER_FAILURES = positive(env.int, "ANTIPHON_BREAKER_FAILURES", 5)
+BREAKER_SECONDS = positive(env.float, "ANTIPHON_BREAKER_SECONDS", 30.0)
 COMPACTION_CHARACTERS = positive(env.int, "ANTIPHON_COMPACTION_CHARACTERS", 100_000)
 
 # --- logs -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 from django.conf import settings
 
+from responses_api.eventlog.backends import Backends
 from responses_api.eventlog.message import Kind, Message
 from responses_api.eventlog.publish import Address, Publisher
 from responses_api.protocol.errors import ProtocolError, server_error
@@ -15,6 +16,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.services.endings import answer, refusal
 from responses_api.services.finish import Outcome
+from workers.failover import Failover
 from workers.faults import FAILED, STOPPED, TOO_LONG
 from workers.writer import Writer
 
@@ -29,16 +31,25 @@ Answer = Callable[[Job, Note], Awaitable[Json]]
 
 
 class Errand:
-    """Runs `answer` for one job that was claimed under the name `worker`. One with a `writer` is charged."""
+    """Runs `answer` for one job that was claimed under the name `worker`. One with a `writer` is charged, one with
+    `backends` counts for their breakers.
+    """
 
     def __init__(
-        self, job: Job, worker: str, publisher: Publisher, answer: Answer, writer: Writer | None = None
+        self,
+        job: Job,
+        worker: str,
+        publisher: Publisher,
+        answer: Answer,
+        writer: Writer | None = None,
+        backends: Backends | None = None,
     ) -> None:
         self.job = job
         self.worker = worker
         self._publisher = publisher
         self._answer = answer
         self._writer = writer
+        self._failover = Failover(job, backends)
         self._usage: Json | None = None
         self._error: ProtocolError | None = None
         self._task: asyncio.Task[None] | None = None
@@ -74,7 +85,7 @@ class Errand:
                 "errand ended",
                 purpose=self.job.purpose,
                 is_answered=message.kind is Kind.ANSWER,
-                backend=self.job.backend["name"],
+                backend=self._failover.job.backend["name"],
                 seconds=round(time.monotonic() - began, 3),
             )
 
@@ -82,7 +93,7 @@ class Errand:
         """The answer or the refusal. Nothing can interrupt what comes after it."""
         try:
             async with asyncio.timeout(settings.RESPONSE_SECONDS):
-                return answer(await self._answer(self.job, self._note))
+                return answer(await self._failover.result(self._ask))
         except ProtocolError as error:
             return self._refusal(error)
         except TimeoutError:
@@ -98,6 +109,10 @@ class Errand:
         finally:
             self._task = None
 
+    async def _ask(self, job: Job) -> Json:
+        self._usage = None
+        return await self._answer(job, self._note)
+
     def _refusal(self, error: ProtocolError) -> Message:
         self._error = error
         return refusal(error)
@@ -110,7 +125,7 @@ class Errand:
         error = self._error
         status = "completed" if error is None else "cancelled" if error is CANCELLED else "failed"
         told = {"status": status, "error": error and error.snapshot_error(), "usage": self._usage}
-        outcome = Outcome(self.job, told, is_stored=False)
+        outcome = Outcome(self._failover.job, told, is_stored=False)
         try:
             await writer.write(outcome)
         except Exception as failure:

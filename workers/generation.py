@@ -2,19 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from enum import Enum, auto
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
 
+from responses_api.eventlog.backends import Backends
 from responses_api.eventlog.message import Kind, Message
 from responses_api.eventlog.publish import Address, Publisher
 from responses_api.protocol.admission import CallAdmission, call_admission
 from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.items import SealedType
 from responses_api.protocol.job import Job
 from responses_api.protocol.obfuscation import padding
 from responses_api.protocol.plain import Json
@@ -22,6 +24,7 @@ from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
 from responses_api.protocol.sse import encode
+from responses_api.protocol.truncation import Truncation
 from responses_api.quotas.spending import Used
 from responses_api.services.charges import since_asked
 from responses_api.services.endings import failed
@@ -34,6 +37,7 @@ from workers.backends.parts import Part
 from workers.charging import counted
 from workers.compaction import compact
 from workers.emitter import Emitter
+from workers.failover import Failover, Parts
 from workers.faults import FAILED, STOPPED, TOO_LONG
 from workers.opening import opened_beside
 from workers.retelling import Diverged, Retelling, Told
@@ -75,6 +79,7 @@ class Generation:
         upstream: UpstreamClient,
         publisher: Publisher,
         writer: Writer,
+        backends: Backends | None = None,
         told: Told = (),
     ) -> None:
         self.job = job
@@ -84,6 +89,7 @@ class Generation:
         self._writer = writer
         self._request: Final = CreateRequest.from_plain(job.request)
         self._retelling = Retelling(told, new_id)
+        self._failover = Failover(job, backends, has_told=self._retelling.has_told_answer)
         self._admission = self._new_admission()
         self._screen = Screen(self._admission)
         self._emitter = self._new_emitter()
@@ -101,7 +107,9 @@ class Generation:
         self._task: asyncio.Task[None] | None = None
         self._is_told = False
         self._told_until = self._retelling.told
+        self._asked: Job | None = None
         self._accepted: Job | None = None
+        self._truncation: Truncation | None = None
         self._first_word_ms: int | None = None
 
     def cancel(self) -> None:
@@ -164,17 +172,18 @@ class Generation:
             self._emitter.cancel()
 
     async def _converse(self) -> None:
-        job = await opened_beside(self.job)
+        answer = await self._failover.answer(self._ask)
         # A slow upstream must not leave the client without a sign of life; a quick one may refuse with a status.
         timer = asyncio.get_running_loop().call_later(settings.START_SECONDS, self._start_telling)
         try:
-            async with aclosing(self._answer(job)) as answer:
+            async with aclosing(answer):
                 async for parts in answer:
                     is_first = not self._is_told
+                    self._tell_truncation()
                     self._start_telling()
-                    self._accepted = job
+                    self._accepted = self._asked
                     if parts and self._first_word_ms is None:
-                        self._first_word_ms = since_asked(job)
+                        self._first_word_ms = since_asked(self.job)
                     self._feed(self._screen.admitted(parts))
                     self._tell()
                     await self._publisher.keep_up(at_once=is_first)
@@ -186,11 +195,26 @@ class Generation:
         for part in self._retelling.refit(parts):
             self._emitter.feed(part)
 
-    def _answer(self, job: Job) -> AsyncGenerator[list[Part], None]:
-        """The parts of the answer, as they come."""
+    async def _ask(self, job: Job) -> Parts:
+        """Ask one target: the parts of its answer, as they come."""
+        self._truncation = None
+        self._asked = opened = await opened_beside(job)
         if self._request.compacts:
-            return compact(job, self._upstream)
-        return context.answer(job, self._upstream, self._emitter.truncated)
+            return compact(opened, self._upstream)
+        return context.answer(opened, self._upstream, self._was_truncated)
+
+    def _was_truncated(self, truncation: Truncation) -> None:
+        self._truncation = truncation
+
+    def _tell_truncation(self) -> None:
+        """What was dropped for the target that answers; nobody is told what was for one that did not."""
+        truncation, self._truncation = self._truncation, None
+        if truncation is not None:
+            self._emitter.truncated(truncation)
+
+    def _seal(self, item_type: SealedType, content: Any) -> str:
+        """Bound to the target that it is of: it goes back to no other."""
+        return sealer(self._failover.job)(item_type, content)
 
     def _start_telling(self) -> None:
         if not self._is_told:
@@ -261,13 +285,14 @@ class Generation:
             except Exception:  # whatever it is, it must not take the response's end with it
                 log.exception("what a response used could not be counted")
         return Outcome(
-            self.job,
+            self._failover.job,
             snapshot,
             score,
             decisions=self._emitter.decisions or None,
             used=used,
             is_stored=is_stored,
             first_event_ms=self._first_word_ms,
+            tried=self._failover.tried or None,
         )
 
     def _tell_end(self, last: bytes) -> None:
@@ -303,7 +328,8 @@ class Generation:
             error=error.code or error.type if error else None,
             reason=error.reason if error else None,
             model=response["model"],
-            backend=self.job.backend["name"],
+            backend=self._failover.job.backend["name"],
+            tried=len(self._failover.tried) or None,
             seconds=round(seconds, 3),
             events=self._emitter.next_sequence,
             input_tokens=usage.get("input_tokens"),
@@ -330,7 +356,7 @@ class Generation:
             dialect=self.job.dialect,
             admission=self._admission,
             pad=partial(padding, self.job.response_id) if self._request.obfuscates else None,
-            seal=sealer(self.job),
+            seal=self._seal,
             include=self._request.include,
             background=self.job.is_background,
         )

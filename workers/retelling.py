@@ -84,6 +84,11 @@ class Retelling:
         return self._at < len(self._told)
 
     @property
+    def has_told_answer(self) -> bool:
+        """Whether anything was told but that the response has begun."""
+        return len(self._told) > self._openings
+
+    @property
     def told(self) -> int:
         """How many events were told before this attempt."""
         return len(self._told)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import structlog
 
 from responses_api.eventlog import bus, claims, turns
+from responses_api.eventlog.backends import Backends
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.publish import Publisher
@@ -114,6 +115,7 @@ class Runtime:
         self._client = asyncio_client()
         self._upstream = await self._open.enter_async_context(UpstreamClient(secret=find_credential))
         self._publisher = Publisher(self._client)
+        self._backends = Backends(self._client)
         self._writer = Writer(self._loop)
         self._lease = Lease(self._client, self._running)
         await self._lease.register()
@@ -166,10 +168,9 @@ class Runtime:
         if job.purpose == "count_tokens":
             return Errand(job, worker, self._publisher, partial(answer_count, upstream=self._upstream))
         if job.purpose == "compact":
-            return Errand(
-                job, worker, self._publisher, partial(answer_compact, upstream=self._upstream), self._writer
-            )
-        return Generation(job, worker, self._upstream, self._publisher, self._writer, told)
+            answer = partial(answer_compact, upstream=self._upstream)
+            return Errand(job, worker, self._publisher, answer, self._writer, self._backends)
+        return Generation(job, worker, self._upstream, self._publisher, self._writer, self._backends, told)
 
     def _cancel(self, response_id: str) -> None:
         generation = self._running.get(response_id)

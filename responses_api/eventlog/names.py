@@ -47,9 +47,19 @@ def cancel(response_id: str) -> str:
     return f"antiphon:cancel:{response_id}"
 
 
+def served(response_id: str) -> str:
+    """The backend that answers the response, where it is not the one that its job names."""
+    return f"antiphon:served:{response_id}"
+
+
 def until_ended(response_id: str) -> tuple[str, ...]:
     """Every key of a response but its journal: what nobody needs once it has ended."""
-    return tuple(name(response_id) for name in (job, claim, cancel, seen))
+    return tuple(name(response_id) for name in (job, claim, cancel, seen, served))
+
+
+def breaker(backend: str) -> str:
+    """How often the backend has failed lately, and how long it is not to be asked before others."""
+    return f"antiphon:breaker:{backend}"
 
 
 def beat(worker: str) -> str:

@@ -43,11 +43,18 @@ class ProtocolError(Exception):
         self._headers: dict[str, str] = {}
         self.reason: str | None = None
         """What the log is told besides, and no client ever: which status, which variable, which exception."""
+        self.upstream_status: int | None = None
+        """The status that a backend answered with, where it is why; no client is told it."""
 
     def because(self, reason: str) -> "ProtocolError":
         """The same error with its `reason`."""
         self.reason = reason
         return self
+
+    def after_status(self, status: int) -> "ProtocolError":
+        """The same error, which a backend's answer with this status led to."""
+        self.upstream_status = status
+        return self.because(f"the backend answered with status {status}")
 
     def with_headers(self, headers: Mapping[str, str]) -> "ProtocolError":
         """The same error, answered with these headers too; they do not cross a process boundary."""

@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from responses_api.dispatch import BACKGROUND_QUEUE, process_dispatcher
 from responses_api.eventlog import claims, journal, turns
+from responses_api.eventlog.backends import server_of
 from responses_api.eventlog.claims import Lost
 from responses_api.eventlog.message import Kind, Message
 from responses_api.models import Response
@@ -115,10 +116,18 @@ def _begin(job: Job) -> bool:
         return bool(waiting.update(status="in_progress"))
 
 
+def as_served(job: Job) -> Job:
+    """The job of a lost worker, asked of the target that had begun to answer it."""
+    name = server_of(job.response_id) if job.targets else None
+    target = next((target for target in job.choices() if target.name == name), None)
+    return job if target is None else job.at(target)
+
+
 def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
     """Give a response to another worker: its own was lost, or stopped in order and handed it on. False where it may not
     be given on any more, or has ended.
     """
+    job = as_served(job)  # where anything was told it is asked first, whoever takes it
     used = told_usage(job, journal.read_events(job.response_id))
     spent = Used.from_plain(job.spent).plus(used).to_plain()
     again = replace(job, attempt=job.attempt + 1, losses=job.losses + is_loss, spent=spent)
@@ -140,7 +149,8 @@ def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
         score: Json = kept_of(again)
         if row.is_followed:
             score["told"] = b"".join(message.body for message in journal.read(job.response_id)).decode()
-        if not rows.update(status="queued", attempt=again.attempt, score=score):
+        named = again.backend["name"]
+        if not rows.update(status="queued", attempt=again.attempt, score=score, backend=named):
             return False
     claims.put_back(BACKGROUND_QUEUE, job.tenant_id, lost, again.to_bytes(), prelude(job).to_bytes())
     announce(job.tenant_id, job.response_id)

@@ -32,13 +32,13 @@ WITH given AS (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS given(
         id text, tenant_id uuid, key_id uuid, previous_id text, status text, model text, backend text,
         request json, usage json, error json, incomplete_details json, extensions json, policy_decisions json,
-        created_at bigint, completed_at bigint, score json, is_followed boolean, inputs integer, items json,
+        tried json, created_at bigint, completed_at bigint, score json, is_followed boolean, inputs integer, items json,
         metadata json
     )
 ), stored AS (
     INSERT INTO responses_api_response (
         id, tenant_id, key_id, previous_id, root_id, status, model, backend,
-        request, usage, error, incomplete_details, extensions, policy_decisions,
+        request, usage, error, incomplete_details, extensions, policy_decisions, tried,
         created_at, completed_at, score, is_followed
     )
     SELECT id, tenant_id, key_id, previous_id,
@@ -47,7 +47,7 @@ WITH given AS (
                 WHERE previous.id = given.previous_id AND previous.tenant_id = given.tenant_id
            ) END,
            status, model, backend,
-           request, usage, error, incomplete_details, extensions, policy_decisions,
+           request, usage, error, incomplete_details, extensions, policy_decisions, tried,
            created_at, completed_at, score, is_followed
       FROM given
     ON CONFLICT (id) DO NOTHING
@@ -70,14 +70,15 @@ SELECT id FROM stored
 _END: Final = """
 WITH given AS (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS given(
-        id text, tenant_id uuid, attempt integer, status text, usage json, error json, incomplete_details json,
-        extensions json, policy_decisions json, completed_at bigint, score json, output json
+        id text, tenant_id uuid, attempt integer, status text, backend text, usage json, error json,
+        incomplete_details json, extensions json, policy_decisions json, tried json, completed_at bigint, score json,
+        output json
     )
 ), ended AS (
     UPDATE responses_api_response AS response
-       SET status = given.status, usage = given.usage, error = given.error, score = given.score,
-           incomplete_details = given.incomplete_details, extensions = given.extensions,
-           policy_decisions = given.policy_decisions, completed_at = given.completed_at
+       SET status = given.status, backend = given.backend, usage = given.usage, error = given.error,
+           score = given.score, incomplete_details = given.incomplete_details, extensions = given.extensions,
+           policy_decisions = given.policy_decisions, tried = given.tried, completed_at = given.completed_at
       FROM given
      WHERE response.id = given.id AND response.tenant_id = given.tenant_id AND response.status = ANY(%(unfinished)s)
        AND (given.attempt IS NULL OR response.attempt = given.attempt)
@@ -102,7 +103,8 @@ class Outcome:
     tool policies in force decided about its calls (see `Emitter.decisions`).
 
     `used` is what it is charged; None: what the snapshot's usage tells. One that is not `is_stored` leaves a row of the
-    ledger and no other. `first_event_ms` is how long its model's first word took.
+    ledger and no other. `first_event_ms` is how long its model's first word took. `tried` are the targets that could
+    not answer before the job's (see `workers.failover`).
     """
 
     job: Job
@@ -112,6 +114,7 @@ class Outcome:
     used: Used | None = None
     is_stored: bool = True
     first_event_ms: int | None = None
+    tried: list[Json] | None = None
 
     @property
     def tenant_id(self) -> str:
@@ -152,10 +155,10 @@ def finish(outcomes: Sequence[Outcome]) -> set[str]:
                 continue
             if outcome.job.is_background:
                 row = _end(outcome.job, outcome.snapshot, outcome.score, outcome.job.attempt)
-                held.append({**row, "policy_decisions": outcome.decisions})
+                held.append({**row, "policy_decisions": outcome.decisions, "tried": outcome.tried})
             else:
                 row = _row(outcome.job, outcome.snapshot, outcome.score, outcome.snapshot["output"])
-                new.append({**row, "policy_decisions": outcome.decisions})
+                new.append({**row, "policy_decisions": outcome.decisions, "tried": outcome.tried})
         with tenant_scope(uuid.UUID(tenant_id)):
             ended = _execute(_INSERT, new) | _execute(_END, held)
             going_on = _held_by_others([row["id"] for row in held if row["id"] not in ended])
@@ -255,6 +258,7 @@ def _end(job: Job, snapshot: Json, score: Json | None, attempt: int | None) -> J
         "tenant_id": job.tenant_id,
         "attempt": attempt,
         "status": snapshot["status"],
+        "backend": job.backend["name"],
         "usage": snapshot["usage"],
         "error": snapshot["error"],
         "incomplete_details": snapshot["incomplete_details"],

@@ -14,7 +14,7 @@ from responses_api.eventlog.claims import Lost, discard, give_up, put_down, take
 from responses_api.eventlog.message import Message
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
-from responses_api.services.background import begin_again, end_here
+from responses_api.services.background import as_served, begin_again, end_here
 from responses_api.services.endings import BrokenOff, broken_off, refusal
 from responses_api.services.finish import finish
 from responses_api.services.stored import stored_end
@@ -61,7 +61,7 @@ def _try_to_end(lost: Lost, error: ProtocolError) -> bool:
 
 
 def _end(lost: Lost, error: ProtocolError) -> None:
-    job = Job.from_bytes(lost.job)
+    job = as_served(Job.from_bytes(lost.job))
     if job.is_background and bus.is_cancelled(job.response_id):
         end_here(job, None, worker=lost.worker)
     elif job.is_background and error in (LOST, _HANDED_ON) and begin_again(lost, job, is_loss=error is LOST):

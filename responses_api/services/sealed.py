@@ -16,9 +16,11 @@ from responses_api.protocol.items import SealedType
 from responses_api.protocol.job import STATE, Job
 from responses_api.protocol.plain import Json
 from responses_api.sealing import Opened, SealError, SealExpired, open_seal, seal
+from responses_api.services.offload import off_loop_if
 
 log = structlog.get_logger(__name__)
 
+_MUCH_BYTES: Final = 1 << 20
 _SUMMARY: Final = "Summary of the conversation so far, which was compacted at this point:\n\n"
 
 
@@ -46,6 +48,25 @@ def sealer(job: Job) -> Callable[[SealedType, Any], str]:
 def sealed_bytes(job: Job) -> int:
     """How much there is to open in a job."""
     return sum(len(item["encrypted_content"]) for item in job.context if _is_sealed(item))
+
+
+async def holder(job: Job) -> str | None:
+    """Of the backends of a job's targets the one whose state is the latest in its context; None without any."""
+    return await off_loop_if(sealed_bytes(job) > _MUCH_BYTES, _holder, job)
+
+
+def _holder(job: Job) -> str | None:
+    sources = {target.name: _source(job.at(target)) for target in job.choices()}
+    for item in reversed(job.context):
+        if item["type"] == "reasoning" and _is_sealed(item):
+            try:
+                source = _open(item, job.tenant_id).source
+            except SealError:
+                continue
+            for name, own in sources.items():
+                if own == source:
+                    return name
+    return None
 
 
 def opened(job: Job) -> Job:

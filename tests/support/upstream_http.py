@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-End = Literal["close", "cut", "reset", "hang", "drip", "mute"]
+End = Literal["close", "cut", "reset", "hang", "drip", "mute", "abort"]
 Chunks = Literal["every-byte"] | Sequence[int] | None
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
 DRIP = b": drip\n\n"
@@ -27,7 +27,8 @@ class Reply:
 
     `chunks` says at which byte offsets the body is cut into separate writes. `end` says what follows it:
     `close` ends it properly (the connection stays usable); `cut` closes in the middle; `reset` sends RST;
-    `hang` sends nothing more; `drip` sends comments for ever; `mute` never answers, not even with a status.
+    `hang` sends nothing more; `drip` sends comments for ever; `mute` never answers, not even with a status; `abort`
+    sends RST in the place of a status.
     `delay_ms` passes before the status line, `gap_ms` between writes. At the offset `pause_at` the upstream
     waits for `Request.resume()`.
     """
@@ -199,6 +200,9 @@ class Connection(asyncio.Protocol):
             await self._forever(request)
         if reply.delay_ms:
             await asyncio.sleep(reply.delay_ms / 1000)
+        if reply.end == "abort":
+            self._reset()
+            return
         self._transport.write(reply.head())
         for offset, piece in reply.pieces():
             if offset == reply.pause_at:
@@ -227,15 +231,18 @@ class Connection(asyncio.Protocol):
         if reply.end == "reset":
             # Give what was written a turn to reach the peer: a reset throws away what the kernel still holds.
             await asyncio.sleep(0.02)
-            peer: socket.socket = self._transport.get_extra_info("socket")
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self._transport.abort()
+            self._reset()
         elif reply.end == "cut":
             self._transport.close()
         else:
             self._transport.write(b"0\r\n\r\n")
             # A request that came meanwhile waits for this one to be done, so it is begun in the next turn.
             asyncio.get_running_loop().call_soon(self._next)
+
+    def _reset(self) -> None:
+        peer: socket.socket = self._transport.get_extra_info("socket")
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()
 
     async def _forever(self, request: Request) -> None:
         request._paused.set()

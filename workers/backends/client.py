@@ -152,8 +152,8 @@ class _Call:
         while chunk := await self.read():
             answer += chunk
         if response.status != HTTPStatus.OK:
-            told = f"the backend answered with status {response.status}"
-            raise model_error("The model's backend did not count the tokens.").because(told)
+            refused = model_error("The model's backend did not count the tokens.")
+            raise refused.after_status(response.status)
         return counter.count_in(await self._made(lambda: decode(bytes(answer))))
 
     async def _post(self, url: str, adapter: Adapter, body: bytes) -> aiohttp.ClientResponse:
@@ -231,7 +231,7 @@ class _Call:
                     body += chunk
         secrets = [self._key or "", urlsplit(self._spec.base_url).netloc]
         error = from_status(response.status, response.headers, bytes(body[:_ERROR_LIMIT]), secrets=secrets)
-        return error.because(f"the backend answered with status {response.status}")
+        return error.after_status(response.status)
 
 
 class _Watch:
