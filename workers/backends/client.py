@@ -21,7 +21,7 @@ from workers.backends.counting import UPSTREAM_COUNTERS
 from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
-from workers.backends.registry import Adapter, AnswerStream, adapter_for
+from workers.backends.registry import Adapter, AnswerStream, adapter_for, resumed
 from workers.backends.withholding import as_shown
 
 _T = TypeVar("_T")
@@ -79,11 +79,14 @@ class UpstreamClient:
         try:
             stream = await call.connect()
             yield []
-            while not stream.finished and (chunk := await call.read()):
-                if parts := stream.feed(chunk):
-                    yield parts
-            yield stream.close()
-            await call.read_to_end()
+            goes_on = True
+            while goes_on:
+                while not stream.finished and (chunk := await call.read()):
+                    if parts := stream.feed(chunk):
+                        yield parts
+                yield stream.close()
+                await call.read_to_end()
+                goes_on = await call.resume(stream)
         except (aiohttp.ClientError, OSError) as failure:
             raise from_exception(failure).because(repr(failure)) from failure
         finally:
@@ -120,6 +123,7 @@ class _Call:
         self._response: aiohttp.ClientResponse | None = None
         self._watch: _Watch | None = None
         self._size = 0
+        self._asked: Json = {}
         self._loop = asyncio.get_running_loop()
         self._ends_at = self._loop.time() + self._spec.total_timeout
         self._first_byte_by = self._by(self._spec.connect_timeout + self._spec.first_byte_timeout)
@@ -127,12 +131,27 @@ class _Call:
     async def connect(self) -> AnswerStream:
         """Send the request; returns when the backend accepted it. Raises what it refused it with."""
         adapter = adapter_for(self._spec.kind)
-        body = await self._made(lambda: encode(self._body(adapter)))
+        self._asked = await self._made(lambda: self._body(adapter))
+        await self._ask(adapter)
+        return as_shown(adapter.open_stream(self._job), self._spec)
+
+    async def resume(self, stream: AnswerStream) -> bool:
+        """After an answer was closed: ask for the rest of it, if the backend only paused. Raises as `connect` does."""
+        body = resumed(stream, self._asked)
+        if body is None:
+            return False
+        self.hang_up()
+        self._asked, self._size = body, 0
+        self._first_byte_by = self._by(self._spec.connect_timeout + self._spec.first_byte_timeout)
+        await self._ask(adapter_for(self._spec.kind))
+        return True
+
+    async def _ask(self, adapter: Adapter) -> None:
+        body = await self._made(lambda: encode(self._asked))
         response = await self._post(self._spec.base_url.rstrip("/") + adapter.path(self._job), adapter, body)
         if not 200 <= response.status < 300:
             raise await self._refusal(response)
         self._watch = _Watch(self._loop, response.content)
-        return as_shown(adapter.open_stream(self._job), self._spec)
 
     def _body(self, adapter: Adapter) -> Json:
         """The body of the request, with the fields of the backend's own that the client has set."""

@@ -104,6 +104,11 @@ UPSTREAM_COUNTERS: dict[str, UpstreamCounter] = {
     "llama_cpp": UpstreamCounter(
         url=_below("/chat/completions/input_tokens"), body=_without_stream, field="input_tokens"
     ),
+    "anthropic": UpstreamCounter(
+        url=_below("/messages/count_tokens"),
+        body=_only("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"),
+        field="input_tokens",
+    ),
     "vllm": UpstreamCounter(url=_beside_version, body=_only("model", "messages", "tools"), field="count"),
 }
 """By the name that a backend's row has for it; "local" is none of them."""

@@ -28,6 +28,7 @@ from responses_api.protocol.wording import safe_text
 _OVERLOADED = 529
 """Not in any standard; several model vendors answer it when they have no capacity."""
 
+_LATE = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT)
 _STATUS_DIGITS = 3
 _MESSAGE_LIMIT = 300
 _SCANNED_LIMIT = 2_000
@@ -37,6 +38,8 @@ _OVERFLOW = re.compile(
     r"|(input|prompt)( tokens?)? .{0,40}exceeds?|exceeds? .{0,40}context",
     re.IGNORECASE,
 )
+
+_UNPAID = re.compile(r"credit balance", re.IGNORECASE)
 
 _PRIVATE = re.compile(
     r"""
@@ -76,7 +79,7 @@ def from_status(
         return model_error("The model's backend refused our credentials.")
     if status in (HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED):
         return overloaded("The model's backend is overloaded. Try again later.", _retry_after(headers))
-    if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT):
+    if status in _LATE:
         return _timed_out()
     if status in _FAULTS_OF_THE_REQUEST:
         return _refused(message, secrets)
@@ -110,6 +113,8 @@ def from_stream_error(obj: Any) -> ProtocolError:
         status is None and names & _OVERLOAD_NAMES
     ):
         return overloaded("The model's backend is overloaded. Try again later.", retry_after=None)
+    if status in _LATE or (status is None and names & _LATE_NAMES):
+        return _timed_out()
     if (status == 400 or (status is None and names & _REFUSAL_NAMES)) and _overflows(message, names):
         return _overflow()
     return model_error("The model's backend reported an error while it generated the answer.")
@@ -117,6 +122,7 @@ def from_stream_error(obj: Any) -> ProtocolError:
 
 _LIMIT_NAMES = {"rate_limit_exceeded", "rate_limit_error", "too_many_requests", "resource_exhausted"}
 _OVERLOAD_NAMES = {"overloaded", "overloaded_error", "unavailable"}
+_LATE_NAMES = {"timeout_error"}
 _REFUSAL_NAMES = {"invalid_request_error", "invalid_request", "context_length_exceeded", "badrequesterror"}
 
 
@@ -133,6 +139,9 @@ def safe_message(text: str, secrets: Iterable[str] = ()) -> str:
 def _refused(message: str, secrets: Iterable[str]) -> ProtocolError:
     if _overflows(message, set()):
         return _overflow()
+    if _UNPAID.search(message):
+        # Told as if the request were at fault; it is nobody's business but the operator's.
+        return model_error("The model's backend refused our account.")
     words = safe_message(message, secrets)
     said = f": {words}" if words else "."
     return invalid_request(f"The model's backend refused the request{said}", code="upstream_rejected")

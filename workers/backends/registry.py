@@ -6,10 +6,15 @@ A compatible server needs no code: its row in the database names one of these ki
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from workers.backends.anthropic import models as claude_models
+from workers.backends.anthropic import reading as messages_reading
+from workers.backends.anthropic import request as messages_request
+from workers.backends.anthropic import tools as messages_tools
+from workers.backends.anthropic.stream import MessagesStream
 from workers.backends.chat_completions import reading as chat_reading
 from workers.backends.chat_completions import request as chat_request
 from workers.backends.chat_completions.stream import ChatStream
@@ -29,6 +34,21 @@ class AnswerStream(Protocol):
 
     def close(self) -> list[Part]:
         """The rest of the answer, or what was wrong with it."""
+
+
+@runtime_checkable
+class PausingStream(Protocol):
+    """An answer that its upstream may pause: what it said goes back to it, and it says the rest."""
+
+    def resume(self, body: Json) -> Json | None:
+        """After `close`: the body of the request that goes on, made of the last one, and this stream reads its answer,
+        too. None where the answer has ended.
+        """
+
+
+def resumed(stream: AnswerStream, body: Json) -> Json | None:
+    """The body of the request that goes on with an answer; None where it has ended."""
+    return stream.resume(body) if isinstance(stream, PausingStream) else None
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -69,7 +89,25 @@ _CHAT = Adapter(
     own_fields=chat_request.OWN_FIELDS,
 )
 
+
+def _open_messages(job: Job) -> MessagesStream:
+    model = claude_models.model_of(job.upstream_model)
+    answer_tool = messages_tools.answer_tool(job.request, model)
+    return MessagesStream(summarises=model.summarises, answer_tool=answer_tool)
+
+
+_MESSAGES = Adapter(
+    path=_always("/messages"),
+    build=messages_request.build,
+    open_stream=_open_messages,
+    auth=lambda key: {"x-api-key": key},
+    read=messages_reading.read,
+    own_fields=messages_request.OWN_FIELDS,
+    headers={"anthropic-version": messages_request.VERSION},
+)
+
 KINDS: dict[str, Adapter] = {
+    "anthropic": _MESSAGES,
     "chat_completions": _CHAT,
     # OpenAI's reasoning models refuse the old name of the token limit, everybody else knows only that. It refuses every
     # field that it does not know.

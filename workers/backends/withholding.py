@@ -7,8 +7,9 @@ wants back (`StateReport`) stays: it is sealed, and a conversation goes on with 
 from typing import Final
 
 from responses_api.protocol.backend import BackendSpec
+from responses_api.protocol.plain import Json
 from workers.backends.parts import Part, ReasoningDelta, SummaryDelta
-from workers.backends.registry import AnswerStream
+from workers.backends.registry import AnswerStream, resumed
 
 _WITHHELD: Final[dict[str, tuple[type[Part], ...]]] = {
     "raw": (),
@@ -37,6 +38,9 @@ class _Withholding:
 
     def close(self) -> list[Part]:
         return self._without(self._answer.close())
+
+    def resume(self, body: Json) -> Json | None:
+        return resumed(self._answer, body)
 
     def _without(self, parts: list[Part]) -> list[Part]:
         return [part for part in parts if not isinstance(part, self._withheld)]

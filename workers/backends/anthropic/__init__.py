@@ -1,0 +1,1 @@
+"""The Messages format, Anthropic's own, which other servers speak too."""

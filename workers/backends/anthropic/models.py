@@ -1,0 +1,72 @@
+"""What the name of a model tells about what may be asked of it.
+
+The format is one, its models differ: newer ones think as they see fit, refuse settings that older ones demand, and
+hold an answer to a schema. Servers of other models that speak the format know its older half.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+Version = tuple[int, int]
+
+_CLAUDE: Final = "claude"
+_NEWEST: Final[Version] = (99, 0)
+# The numbers may stand before the family or behind it; eight digits are a date.
+_VERSION: Final = re.compile(r"claude-(?:[a-z]+-)*(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])")
+_LONG_OUTPUT: Final = 32_000
+_OUTPUT: Final = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model by its name: the version of a Claude, or None for any other."""
+
+    version: Version | None
+
+    @property
+    def is_claude(self) -> bool:
+        """Whether Anthropic made it: nobody else checks what comes back."""
+        return self.version is not None
+
+    @property
+    def thinks_freely(self) -> bool:
+        """Whether it is told how much effort to make, and not how many tokens it may think."""
+        return self._is_from((4, 6))
+
+    @property
+    def knows_xhigh(self) -> bool:
+        """Whether it has a level between `high` and the highest."""
+        return self._is_from((4, 7))
+
+    @property
+    def samples_by_itself(self) -> bool:
+        """Whether it refuses `temperature` and `top_p`."""
+        return self._is_from((4, 7))
+
+    @property
+    def holds_to_schemas(self) -> bool:
+        """Whether its answer can be held to a JSON Schema."""
+        return self._is_from((4, 5))
+
+    @property
+    def summarises(self) -> bool:
+        """Whether the thinking that it tells is a summary of what it thought."""
+        return self._is_from((4, 0))
+
+    @property
+    def usual_output(self) -> int:
+        """How long an answer may be where nobody says: the format has no default. In tokens."""
+        return _LONG_OUTPUT if self._is_from((3, 7)) else _OUTPUT
+
+    def _is_from(self, version: Version) -> bool:
+        return self.version is not None and self.version >= version
+
+
+def model_of(name: str) -> Model:
+    """The model of that name. A Claude without a number is a new one."""
+    lowered = name.lower()
+    if _CLAUDE not in lowered:
+        return Model(None)
+    found = _VERSION.search(lowered)
+    return Model((int(found[1]), int(found[2] or 0)) if found else _NEWEST)
