@@ -73,7 +73,7 @@ def test_openai_gets_the_token_limit_under_its_new_name() -> None:
 def test_an_unknown_kind_of_backend_is_told_with_the_known_ones() -> None:
     with pytest.raises(LookupError, match="chat_completions"):
         adapter_for("pigeon")
-    assert set(KINDS) == {"chat_completions", "openai_chat_completions"}
+    assert {"chat_completions", "openai_chat_completions"} < set(KINDS)
 
 
 def test_log_probabilities_can_be_asked_for_in_two_ways() -> None:
