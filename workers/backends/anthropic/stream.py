@@ -117,12 +117,7 @@ class MessagesStream:
             told = parse_object(data)
         except ValueError:
             return self._fail(model_error("The backend's answer was cut off in the middle of an event."))
-        try:
-            return self._read_event(told.get("type") or name, told)
-        except RecursionError:
-            return self._fail(
-                model_error("The model made a function call with arguments that are nested too deeply.")
-            )
+        return self._read_event(told.get("type") or name, told)
 
     def _read_event(self, kind: Any, told: Json) -> list[Part]:
         if kind == "error" or told.get("error"):
@@ -189,7 +184,12 @@ class MessagesStream:
         if block is None or block not in self._open:
             return []
         self._open.remove(block)
-        return block.end()
+        try:
+            return block.end()
+        except RecursionError:
+            return self._fail(
+                model_error("The model made a function call with arguments that are nested too deeply.")
+            )
 
     def _end_blocks(self) -> list[Part]:
         return [part for block in list(self._open) for part in self._end_block(block)]
