@@ -103,8 +103,10 @@ def test_newer_models_take_no_sampling(field: str) -> None:
 
 @pytest.mark.parametrize("field", ["presence_penalty", "frequency_penalty"])
 def test_penalties_are_refused_unless_they_are_none(field: str) -> None:
-    assert refusal(**{field: 0.5}).param == field
-    assert body(**{field: 0}) == body()
+    something: Any = {field: 0.5}
+    assert refusal(**something).param == field
+    nothing: Any = {field: 0}
+    assert body(**nothing) == body()
 
 
 def test_log_probabilities_are_refused() -> None:
@@ -116,7 +118,7 @@ def test_log_probabilities_are_refused() -> None:
 
 
 def test_every_tool_has_a_schema_of_an_object() -> None:
-    tools = [
+    tools: list[Json] = [
         {"type": "function", "name": "a", "description": None, "parameters": None, "strict": None},
         {"type": "function", "name": "b", "parameters": {}},
         {"type": "function", "name": "c", "description": "Does.", "strict": True},

@@ -31,7 +31,7 @@ from workers.backends.parts import (
     TextDelta,
     UsageReport,
 )
-from workers.backends.registry import adapter_for
+from workers.backends.registry import AnswerStream, adapter_for
 
 FORM: Json = {"format": {"type": "json_schema", "name": "a", "schema": {"type": "object", "properties": {}}}}
 ASKED: Json = {"messages": [{"role": "user", "content": [text_block("hello")]}], "stream": True}
@@ -39,7 +39,7 @@ SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "
 FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"encrypted": "Zm9v"}]}
 
 
-def read(stream: Any, raw: bytes, cuts: int | None = None) -> list[Part]:
+def read(stream: AnswerStream, raw: bytes, cuts: int | None = None) -> list[Part]:
     pieces = [raw] if cuts is None else [raw[at : at + cuts] for at in range(0, len(raw), cuts)]
     return [part for piece in pieces for part in stream.feed(piece)] + stream.close()
 
@@ -188,7 +188,7 @@ async def test_a_refusal_of_the_rest_ends_the_answer_as_what_it_is() -> None:
         await exchange.piece(told)
         await exchange.end()
 
-    async with upstream(answer) as server, UpstreamClient(secret=by_variable({}.get)) as client:
+    async with upstream(answer) as server, UpstreamClient(secret=by_variable(lambda name: None)) as client:
         parts: list[Part] = []
 
         async def listen() -> None:
