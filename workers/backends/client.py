@@ -162,7 +162,9 @@ class _Call:
     async def count(self) -> int:
         """Ask the backend to count. An answer that is no count is a `model_error`, whatever its status."""
         adapter, counter = adapter_for(self._spec.kind), UPSTREAM_COUNTERS[self._spec.token_counting]
-        body = await self._made(lambda: encode(counter.body(adapter.build(self._job))))
+        body = await self._made(
+            lambda: encode(counter.body(adapter.build(self._job), self._job.upstream_model))
+        )
         self._first_byte_by = self._ends_at = self._by(_COUNTING_SECONDS)
         url = counter.url(self._spec.base_url.rstrip("/"), self._job.upstream_model)
         response = await self._post(url, adapter, body)

@@ -16,7 +16,7 @@ and by rule what is no text.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import toktok
 
@@ -67,11 +67,11 @@ def load() -> None:
 @dataclass(frozen=True, slots=True)
 class UpstreamCounter:
     """A counting endpoint: its address from the base URL and the upstream's name of the model, its body from that of a
-    request, and where its answer has the number.
+    request and the same name, and where its answer has the number.
     """
 
     url: Callable[[str, str], str]
-    body: Callable[[Json], Json]
+    body: Callable[[Json, str], Json]
     field: str
 
     def count_in(self, answer: Any) -> int:
@@ -92,11 +92,21 @@ def _beside_version(base_url: str, model: str) -> str:
     return urlunsplit(parts._replace(path=parts.path.removesuffix("/v1") + "/tokenize"))
 
 
-def _only(*names: str) -> Callable[[Json], Json]:
-    return lambda body: {name: body[name] for name in names if name in body}
+def _only(*names: str) -> Callable[[Json, str], Json]:
+    return lambda body, model: {name: body[name] for name in names if name in body}
 
 
-def _without_stream(body: Json) -> Json:
+def gemini_model(model: str) -> str:
+    """A model's name as Gemini's addresses have it: those of tuned models say themselves what they are."""
+    return quote(model if "/" in model else f"models/{model}", safe="/@:")
+
+
+def _whole_request(body: Json, model: str) -> Json:
+    """Without this wrapping only the contents would be counted."""
+    return {"generateContentRequest": {"model": gemini_model(model), **body}}
+
+
+def _without_stream(body: Json, model: str) -> Json:
     return {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
 
 
@@ -108,6 +118,11 @@ UPSTREAM_COUNTERS: dict[str, UpstreamCounter] = {
         url=_below("/messages/count_tokens"),
         body=_only("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"),
         field="input_tokens",
+    ),
+    "gemini": UpstreamCounter(
+        url=lambda base_url, model: f"{base_url}/{gemini_model(model)}:countTokens",
+        body=_whole_request,
+        field="totalTokens",
     ),
     "vllm": UpstreamCounter(url=_beside_version, body=_only("model", "messages", "tools"), field="count"),
 }

@@ -19,6 +19,9 @@ from workers.backends.chat_completions import reading as chat_reading
 from workers.backends.chat_completions import request as chat_request
 from workers.backends.chat_completions.stream import ChatStream
 from workers.backends.counting import Reading
+from workers.backends.gemini import reading as gemini_reading
+from workers.backends.gemini import request as gemini_request
+from workers.backends.gemini.stream import GeminiStream
 from workers.backends.parts import Part
 
 
@@ -114,6 +117,14 @@ KINDS: dict[str, Adapter] = {
     "openai_chat_completions": replace(
         _CHAT,
         build=partial(chat_request.build, token_limit_field="max_completion_tokens", with_state=False),
+    ),
+    "gemini": Adapter(
+        path=gemini_request.path,
+        build=gemini_request.build,
+        open_stream=lambda job: GeminiStream(job.response_id),
+        auth=gemini_request.auth,
+        read=gemini_reading.read,
+        own_fields=gemini_request.OWN_FIELDS,
     ),
 }
 

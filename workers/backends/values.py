@@ -1,6 +1,7 @@
 """Values in an upstream's JSON, taken with care: what nothing behind us could carry is mended, or was not told."""
 
 import json
+import math
 from typing import Any, Final, cast
 
 import orjson
@@ -9,6 +10,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import safe_text
 
 _MOST_TOKENS: Final = 2**53
+_IMPOSSIBLE: Final = -9999.0
 
 
 def parse_object(text: str) -> Json:
@@ -35,6 +37,20 @@ def count_of(value: Any) -> int:
     return int(value) if value == int(value) else 0
 
 
+def log_prob(token: Any, logprob: Any, octets: Any = None) -> Json | None:
+    """A token with its log probability and its bytes; None where one of the first two makes no sense.
+
+    `octets` are the token's bytes where the upstream told them: some leave them out, others have null for tokens that
+    are no text of their own.
+    """
+    if not isinstance(token, str) or not _is_number(logprob):
+        return None
+    text = safe_text(token)
+    if not isinstance(octets, list) or not all(_is_octet(octet) for octet in octets):
+        octets = list(text.encode())
+    return {"token": text, "logprob": _clamped(logprob), "bytes": octets}
+
+
 def carriable(value: Json) -> Json:
     """The object as JSON that can be sent: without lone surrogates, and with no number beyond 64 bits."""
     try:
@@ -55,3 +71,16 @@ def _mended(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return float(value)
     return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf <= value <= math.inf
+
+
+def _is_octet(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= 255
+
+
+def _clamped(logprob: float) -> float:
+    """A token that could not come has minus infinity for a logarithm; the specification's own word for it is -9999."""
+    return max(_IMPOSSIBLE, min(logprob, -_IMPOSSIBLE))

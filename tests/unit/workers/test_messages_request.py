@@ -266,6 +266,6 @@ def test_everything_that_a_model_reads_is_counted() -> None:
 def test_the_backend_counts_what_it_would_read() -> None:
     counter = UPSTREAM_COUNTERS["anthropic"]
     assert counter.url("https://a.test/v1", "m") == "https://a.test/v1/messages/count_tokens"
-    sent = counter.body(body(instructions="x", tools=[LOOK], temperature=0.2, safety_identifier="u"))
+    sent = counter.body(body(instructions="x", tools=[LOOK], temperature=0.2, safety_identifier="u"), "m")
     assert set(sent) == {"model", "messages", "system", "tools", "tool_choice"}
     assert counter.count_in({"input_tokens": 14}) == 14

@@ -4,15 +4,11 @@ JSON has numbers that nothing behind us can carry (`NaN` and `Infinity` as some 
 bits): those were not told.
 """
 
-import math
 from typing import Any
 
 from responses_api.protocol.plain import Json
-from responses_api.protocol.wording import safe_text
 from workers.backends.parts import UsageReport
-from workers.backends.values import count_of
-
-_IMPOSSIBLE = -9999.0
+from workers.backends.values import count_of, log_prob
 
 
 def read_usage(usage: Json) -> UsageReport:
@@ -30,49 +26,18 @@ def read_usage(usage: Json) -> UsageReport:
 
 def read_logprobs(logprobs: Any) -> tuple[Json, ...]:
     """`choice.logprobs` as `LogProb` objects, `bytes` and `top_logprobs` always there."""
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    if not isinstance(tokens, list):
-        return ()
+    told = logprobs.get("content") if isinstance(logprobs, dict) else None
     return tuple(
-        {
-            **_token(token),
-            "top_logprobs": [_token(top) for top in _list(token.get("top_logprobs")) if _valid(top)],
-        }
-        for token in tokens
-        if _valid(token)
+        {**token, "top_logprobs": [top for _, top in _tokens(entry.get("top_logprobs"))]}
+        for entry, token in _tokens(told)
     )
 
 
-def _valid(token: Any) -> bool:
-    return (
-        isinstance(token, dict)
-        and isinstance(token.get("token"), str)
-        and isinstance(token.get("logprob"), int | float)
-        and not isinstance(token["logprob"], bool)
-        and -math.inf <= token["logprob"] <= math.inf
-    )
-
-
-def _token(token: Json) -> Json:
-    text = safe_text(token["token"])
-    octets = token.get("bytes")
-    # Left out by some servers and null for tokens that are no text of their own.
-    if not isinstance(octets, list) or not all(_is_octet(octet) for octet in octets):
-        octets = list(text.encode())
-    return {"token": text, "logprob": _clamped(token["logprob"]), "bytes": octets}
-
-
-def _is_octet(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= 255
-
-
-def _clamped(logprob: float) -> float:
-    """A token that could not come has minus infinity for a logarithm; the format's own word for it is -9999."""
-    return max(_IMPOSSIBLE, min(logprob, -_IMPOSSIBLE))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _tokens(entries: Any) -> list[tuple[Json, Json]]:
+    """The entries that tell of a token, each with what it tells."""
+    told = (entry for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict))
+    read = ((entry, log_prob(entry.get("token"), entry.get("logprob"), entry.get("bytes"))) for entry in told)
+    return [(entry, token) for entry, token in read if token is not None]
 
 
 def _detail(usage: Json, group: str, name: str) -> Any:
