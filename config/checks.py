@@ -183,6 +183,22 @@ def check_sign_in(**_: Any) -> list[CheckMessage]:
     return [Error(mistake, hint=hint, id="antiphon.E011") for mistake in oidc_mistakes]
 
 
+def check_conformance(**_: Any) -> list[CheckMessage]:
+    """antiphon.E013: routes are to be checked on schedule, and nobody has said where the service is."""
+    address = settings.CONFORMANCE_URL
+    if not address and settings.CONFORMANCE_HOURS is None:
+        return []
+    if urlsplit(address).scheme in ("http", "https") and urlsplit(address).netloc:
+        return []
+    return [
+        Error(
+            "ANTIPHON_CONFORMANCE_URL is not the address of this service, which the workers check its routes at.",
+            hint="Set it to what clients are told, as the workers reach it: http://127.0.0.1:8000/v1",
+            id="antiphon.E013",
+        )
+    ]
+
+
 def check_logs(**_: Any) -> list[CheckMessage]:
     """antiphon.E004: how much is logged, and how."""
     messages: list[CheckMessage] = []
@@ -254,5 +270,6 @@ def register_all() -> None:
         register(check)
     for check in (check_seal_keys, check_trusted_proxies, check_mail, check_sign_in, check_signup_limits):
         register(check)
+    register(check_conformance)
     register(check_own_seal_keys, deploy=True)
     register(check_live_database, Tags.database)

@@ -19,7 +19,7 @@ from config.mail import NOWHERE, mail_settings
 from config.seal_keys import read_seal_keys
 from config.sign_in import oidc_apps
 from config.starting_limits import read_starting_limits
-from config.variables import choice, positive, positive_or_none, switch
+from config.variables import choice, positive, positive_or_none, positive_or_off, switch
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -259,6 +259,11 @@ RESPONSE_SECONDS = positive(env.float, "ANTIPHON_RESPONSE_SECONDS", 1800.0)
 BREAKER_FAILURES = positive(env.int, "ANTIPHON_BREAKER_FAILURES", 5)
 BREAKER_SECONDS = positive(env.float, "ANTIPHON_BREAKER_SECONDS", 30.0)
 COMPACTION_CHARACTERS = positive(env.int, "ANTIPHON_COMPACTION_CHARACTERS", 100_000)
+
+# --- conformance ----------------------------------------------------------------------------------
+CONFORMANCE_URL = env.str("ANTIPHON_CONFORMANCE_URL", default="")
+CONFORMANCE_HOURS = positive_or_off(env.float, "ANTIPHON_CONFORMANCE_HOURS")
+CONFORMANCE_RUNS = positive(env.int, "ANTIPHON_CONFORMANCE_RUNS", 20)
 
 # --- logs -----------------------------------------------------------------------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()

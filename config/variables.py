@@ -35,6 +35,21 @@ def positive_or_none(read: Callable[..., Number], name: str, default: Number) ->
     return positive(read, name, default)
 
 
+def positive_or_off(read: Callable[..., Number], name: str) -> Number | None:
+    """As `positive`; 0, or nothing, switches off what the variable is about."""
+    if os.environ.get(name, "").strip() in ("", "0", "0.0"):
+        return None
+    try:
+        value = read(name)
+    except (ValueError, environ.ImproperlyConfigured):
+        mistakes.append(f"{name} is not a number.")
+        return None
+    if not 0 < value < float("inf"):
+        mistakes.append(f"{name} is {value}; it must be above zero, or 0 for never.")
+        return None
+    return value
+
+
 def switch(name: str, *, default: bool) -> bool:
     """Whether the variable `name` is on; `default` where it is not set, or neither on nor off."""
     value = os.environ.get(name, "").strip().lower()

@@ -102,6 +102,7 @@ class Run:
         if self.host not in _LOOPBACK:
             anywhere = self.host in ("0.0.0.0", "::")
             embedded["ALLOWED_HOSTS"] = "*" if anywhere else f"localhost,127.0.0.1,[::1],{self.host}"
+        embedded["ANTIPHON_CONFORMANCE_URL"] = f"{self.root_url}/v1"
         self.environment.mail.mkdir(mode=0o700, exist_ok=True)  # the links in mails open accounts
         self.environment.write()
         with step("migrate"):

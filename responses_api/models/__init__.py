@@ -1,8 +1,18 @@
 """The stored objects of the API."""
 
 from responses_api.models.backend import Backend, Route
+from responses_api.models.conformance import ConformanceResult, ConformanceRun
 from responses_api.models.idempotency import IdempotentRequest
 from responses_api.models.metadata import MetadataEntry
 from responses_api.models.response import Item, Response
 
-__all__ = ["Backend", "IdempotentRequest", "Item", "MetadataEntry", "Response", "Route"]
+__all__ = [
+    "Backend",
+    "ConformanceResult",
+    "ConformanceRun",
+    "IdempotentRequest",
+    "Item",
+    "MetadataEntry",
+    "Response",
+    "Route",
+]

@@ -196,6 +196,7 @@ class Service:
             "ANTIPHON_DRAIN_SECONDS": "2",
             "SECRET_KEY": "of a test service, at least fifty characters long, used nowhere else",
             "TEST_UPSTREAM_KEY": UPSTREAM_KEY,
+            "ANTIPHON_CONFORMANCE_URL": self.base_url,
         }
         return {**inherited, **own, **self._settings}
 

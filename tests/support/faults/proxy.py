@@ -18,7 +18,14 @@ BINARY: Final = "a binary frame"
 """What a fault is told of a frame that is not text."""
 NO_FAULT: Final = Fault("none", ())
 _DONE: Final = b"data: [DONE]\n\n"
-_PASSED: Final = ("authorization", "content-type", "content-encoding", "accept", "idempotency-key")
+_PASSED: Final = (
+    "authorization",
+    "content-type",
+    "content-encoding",
+    "accept",
+    "idempotency-key",
+    "antiphon-backend",
+)
 _RETURNED: Final = ("content-type", "retry-after", "www-authenticate", "allow")
 _LARGEST: Final = 1 << 26
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
