@@ -24,6 +24,7 @@ from responses_api.protocol.errors import (
     too_many_requests,
 )
 from responses_api.protocol.wording import safe_text
+from workers.backends import rpc
 
 _OVERLOADED = 529
 """Not in any standard; several model vendors answer it when they have no capacity."""
@@ -60,6 +61,12 @@ _PRIVATE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+_REFUSALS_OF_OURS = (
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.PROXY_AUTHENTICATION_REQUIRED,
+)
+
 # Any other 4xx (404 above all) says that our row is wrong: its address, its model's name.
 _FAULTS_OF_THE_REQUEST = (
     HTTPStatus.BAD_REQUEST,
@@ -72,17 +79,20 @@ def from_status(
     status: int, headers: Mapping[str, str], body: bytes, *, secrets: Iterable[str] = ()
 ) -> ProtocolError:
     """An HTTP answer that is not a success; `secrets` are never to be shown, such as our key."""
-    message = _message_in(body)
+    told = _told_in(body)
+    error = told.get("error")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _limited(_retry_after(headers))
-    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED):
+        return _limited(_first(_retry_after(headers), rpc.retry_delay(error)))
+    if status in _REFUSALS_OF_OURS or (status == HTTPStatus.BAD_REQUEST and rpc.refuses_credentials(error)):
         return model_error("The model's backend refused our credentials.")
     if status in (HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED):
-        return overloaded("The model's backend is overloaded. Try again later.", _retry_after(headers))
+        return _overloaded(_first(_retry_after(headers), rpc.retry_delay(error)))
+    if status == HTTPStatus.BAD_REQUEST and rpc.refuses_account(error):
+        return model_error("The model's backend does not serve the account that it was asked with.")
     if status in _LATE:
         return _timed_out()
     if status in _FAULTS_OF_THE_REQUEST:
-        return _refused(message, secrets)
+        return _refused(_message_in(told), secrets)
     return model_error(f"The model's backend answered with status {status}.")
 
 
@@ -108,11 +118,11 @@ def from_stream_error(obj: Any) -> ProtocolError:
     status = _status_in(obj)
     message = obj.get("message")
     if status == HTTPStatus.TOO_MANY_REQUESTS or (status is None and names & _LIMIT_NAMES):
-        return _limited(None)
+        return _limited(rpc.retry_delay(obj))
     if status in (HTTPStatus.SERVICE_UNAVAILABLE, _OVERLOADED) or (
         status is None and names & _OVERLOAD_NAMES
     ):
-        return overloaded("The model's backend is overloaded. Try again later.", retry_after=None)
+        return _overloaded(rpc.retry_delay(obj))
     if status in _LATE or (status is None and names & _LATE_NAMES):
         return _timed_out()
     if (status == 400 or (status is None and names & _REFUSAL_NAMES)) and _overflows(message, names):
@@ -165,6 +175,14 @@ def _limited(retry_after: float | None) -> ProtocolError:
     return too_many_requests("The model's backend limits the rate of requests.", retry_after=retry_after)
 
 
+def _overloaded(retry_after: float | None) -> ProtocolError:
+    return overloaded("The model's backend is overloaded. Try again later.", retry_after)
+
+
+def _first(told: float | None, otherwise: float | None) -> float | None:
+    return otherwise if told is None else told
+
+
 def _timed_out() -> ProtocolError:
     return model_error("The model's backend did not answer in time.", code="upstream_timeout")
 
@@ -179,24 +197,27 @@ def _status_in(obj: dict[str, Any]) -> int | None:
     return None
 
 
-def _message_in(body: bytes) -> str:
-    """The message in an error body, in the places where servers put it; "" when there is none.
+def _told_in(body: bytes) -> dict[str, Any]:
+    """The object that an error body is, the first where it is a list; empty where it is none."""
+    try:
+        value = _load(body)
+    except ValueError:
+        return {}
+    if isinstance(value, list) and value:
+        value = value[0]
+    return value if isinstance(value, dict) else {}
+
+
+def _message_in(told: dict[str, Any]) -> str:
+    """The message of an error body, in the places where servers put it; "" when there is none.
 
     Only a string in one of these places was written to be read. Whatever else a body holds may name hosts and
     routes, or repeat what other people asked.
     """
-    try:
-        value = _load(body)
-    except ValueError:
-        return ""
-    if isinstance(value, list) and value:
-        value = value[0]
-    if not isinstance(value, dict):
-        return ""
-    error = value.get("error")
+    error = told.get("error")
     inner = error.get("message") if isinstance(error, dict) else error
-    told = (inner, value.get("message"), value.get("detail"))
-    return next((text for text in told if isinstance(text, str) and text), "")
+    texts = (inner, told.get("message"), told.get("detail"))
+    return next((text for text in texts if isinstance(text, str) and text), "")
 
 
 def _load(body: bytes) -> Any:

@@ -210,3 +210,53 @@ def test_a_failure_without_an_answer_is_told_by_its_kind() -> None:
     assert from_exception(ValueError("sk-secret")).message == "The call to the model's backend failed."
     known = from_stream_error({"code": 503})
     assert from_exception(known) is known
+
+
+# ---------------------------------------------------------------- errors in the form of google.rpc.Status
+
+
+def rpc(code: int, status: str, message: str = "No.", **detail: str) -> dict[str, Any]:
+    return {
+        "error": {"code": code, "message": message, "status": status, "details": [{"@type": "x"}, detail]}
+    }
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+@pytest.mark.parametrize(("code", "status"), [(429, "RESOURCE_EXHAUSTED"), (503, "UNAVAILABLE")])
+def test_how_long_to_wait_may_stand_in_the_body(code: int, status: str, as_list: bool) -> None:
+    told = rpc(code, status, retryDelay="34.5s")
+    body = orjson.dumps([told] if as_list else told)
+    assert from_status(code, {}, body).retry_after == 34.5
+    assert from_status(code, {"Retry-After": "3"}, body).retry_after == 3
+    assert from_stream_error(told["error"]).retry_after == 34.5
+
+
+@pytest.mark.parametrize("delay", ["soon", "", "1m", "-3s", "1e9s", "9" * 400 + "s", None, 5])
+def test_a_wait_that_makes_no_sense_is_none(delay: Any) -> None:
+    body = orjson.dumps(rpc(429, "RESOURCE_EXHAUSTED", retryDelay=delay))
+    assert from_status(429, {}, body).retry_after == from_status(429, {}, b"").retry_after
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rpc(400, "INVALID_ARGUMENT", "API key not valid.", reason="API_KEY_INVALID"),
+        rpc(400, "FAILED_PRECONDITION", "User location is not supported for the API use."),
+    ],
+)
+def test_what_the_operator_has_to_mend_is_no_fault_of_the_request(body: dict[str, Any]) -> None:
+    error = from_status(400, {}, orjson.dumps(body))
+    assert (error.status, error.type) == (500, "model_error")
+    assert "location" not in error.message
+    assert "not valid" not in error.message
+
+
+def test_an_argument_that_is_refused_is_the_fault_of_the_request() -> None:
+    error = from_status(
+        400, {}, orjson.dumps([rpc(400, "INVALID_ARGUMENT", "Unable to process input image.")])
+    )
+    assert (error.status, error.code) == (400, "upstream_rejected")
+    assert error.message.endswith("Unable to process input image.")
+    too_long = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+    error = from_status(400, {}, orjson.dumps(rpc(400, "INVALID_ARGUMENT", too_long)))
+    assert error.code == "context_length_exceeded"
