@@ -117,6 +117,28 @@ def test_what_the_row_does_not_allow_is_refused_with_what_it_does(untouched: Cli
     assert refusal_of(untouched, {"top_k": 1})[2].endswith("The model's backend options: none.")
 
 
+def test_a_refusal_tells_nothing_of_other_models_and_their_backends(
+    untouched: Client, upstream: ScriptedUpstream, allow: Allow
+) -> None:
+    allow("top_k")
+    private = Backend.objects.create(
+        name="private",
+        base_url=upstream.base_url,
+        api_key_env="PRIVATE_KEY",
+        allowed_options=["hidden_switch"],
+    )
+    Route.objects.create(model="private-model", backend=private)
+    routing.read_models()
+    sentence = refusal_of(untouched, {"hidden_switch": 1})[2]
+    assert sentence.endswith("The model's backend options: top_k.")
+    listed = untouched.get("/models").json()
+    assert {frozenset(model) for model in listed["data"]} == {
+        frozenset({"id", "object", "created", "owned_by"})
+    }
+    for secret in ("hidden_switch", "PRIVATE_KEY", upstream.base_url):
+        assert secret not in str(listed)
+
+
 @pytest.mark.parametrize(
     "name", ["model", "messages", "stream", "max_tokens", "tools", "n", "Model", "MAX-Tokens", "maxTokens"]
 )

@@ -15,7 +15,16 @@ from responses_api.protocol.obfuscation import padding
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import DONE, frames_to_data
 from tests.unit.workers.builders import base_snapshot
-from workers.backends.parts import CallDelta, Part, ReasoningDelta, Stop, SummaryDelta, TextDelta, UsageReport
+from workers.backends.parts import (
+    CallDelta,
+    Part,
+    ReasoningDelta,
+    StateReport,
+    Stop,
+    SummaryDelta,
+    TextDelta,
+    UsageReport,
+)
 from workers.emitter import Emitter
 from workers.retelling import Diverged, Retelling
 
@@ -34,6 +43,8 @@ def emitter(new_id: Callable[[str], str]) -> Emitter:
         new_id=new_id,
         clock=lambda: 9,
         pad=partial(padding, "resp_1"),
+        seal=lambda item_type, content: f"{item_type}: {content}",
+        include=["reasoning.encrypted_content"],
         background=True,
     )
 
@@ -131,6 +142,26 @@ def test_the_same_answer_is_gone_on_with_wherever_it_was_cut(parts: list[Part], 
     first = [item["id"] for item in final["output"]]
     known = sum(b'"type":"response.output_item.added"' in event for event in told)
     assert added[:known] == first[:known]
+
+
+def test_reasoning_of_which_nothing_may_be_told_is_gone_on_with_wherever_it_was_cut() -> None:
+    signed = StateReport({"signature": "c2ln"})
+    parts: list[Part] = [signed, TextDelta("t", "It is "), TextDelta("t", "4C"), signed, TextDelta("t", ".")]
+    all_told, final = first_attempt(parts)
+    assert [item["type"] for item in final["output"]] == ["reasoning", "message", "reasoning", "message"]
+    again: list[Part] = [
+        signed,
+        TextDelta("t", "It"),
+        TextDelta("t", " is 4"),
+        TextDelta("t", "C"),
+        signed,
+        TextDelta("t", "."),
+    ]
+    for cut in range(2, len(all_told)):
+        said, ended = second_attempt(all_told[:cut], again)
+        stream_of(all_told[:cut], said)
+        assert texts(ended) == texts(final)
+        assert ended["output"][0]["encrypted_content"] == final["output"][0]["encrypted_content"]
 
 
 @given(ANSWERS, ANSWERS, st.data())

@@ -52,8 +52,12 @@ OWN_FIELDS: Final = frozenset(
         "max_tokens",
         "tools",
         "tool_choice",
+        "mcp_servers",
+        "container",
         "metadata",
         "service_tier",
+        "inference_geo",
+        "speed",
         "user_profile_id",
     }
 )

@@ -29,25 +29,36 @@ TokenLimitField = Literal["max_tokens", "max_completion_tokens"]
 OWN_FIELDS = frozenset(
     {
         "model",
+        "models",
+        "route",
         "messages",
+        "prompt",
         "stream",
         "stream_options",
         "max_tokens",
         "max_completion_tokens",
+        "max_new_tokens",
+        "n_predict",
         "n",
+        "best_of",
         "tools",
         "tool_choice",
         "parallel_tool_calls",
         "functions",
         "function_call",
+        "plugins",
+        "web_search_options",
         "response_format",
         "user",
+        "safety_identifier",
         "store",
         "metadata",
         "service_tier",
+        "extra_body",
     }
 )
-"""What no client sets by itself: it decides what is asked, of which model, and what it may cost."""
+"""What no client sets by itself: it decides what is asked, of which model, and what it may cost. Under the names that
+servers of this format have for it, gateways (`models`, `route`, `plugins`, `extra_body`) included."""
 
 _PLAIN_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 _LOGPROBS = "message.output_text.logprobs"

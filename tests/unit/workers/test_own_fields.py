@@ -1,0 +1,69 @@
+"""What no client sets by a backend option: each format's own names for the same things."""
+
+from itertools import chain
+
+import pytest
+
+from responses_api.protocol.plain import Json
+from tests.unit.workers.builders import make_job
+from workers.backends.registry import KINDS
+
+_CHAT = {
+    "the model": ("model", "models"),
+    "the conversation": ("messages", "prompt"),
+    "the form of the transport": ("stream", "stream_options"),
+    "the limit of tokens": ("max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"),
+    "the number of answers": ("n", "best_of"),
+    "the tools": ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call"),
+    "tools that the server runs": ("web_search_options", "plugins"),
+    "the form of the answer": ("response_format",),
+    "what is kept": ("store", "metadata"),
+    "the queue and its price": ("service_tier",),
+    "who asks": ("user", "safety_identifier"),
+}
+OWN: dict[str, dict[str, tuple[str, ...]]] = {
+    "chat_completions": _CHAT,
+    "openai_chat_completions": _CHAT,
+    "responses": {
+        "the model": ("model",),
+        "the conversation": ("input", "instructions", "previous_response_id", "conversation", "prompt"),
+        "the form of the transport": ("stream", "stream_options", "background"),
+        "the limit of tokens": ("max_output_tokens", "max_tool_calls"),
+        "the tools": ("tools", "tool_choice", "parallel_tool_calls"),
+        "the form of the answer": ("text",),
+        "what is kept": ("store", "metadata", "include"),
+        "the queue and its price": ("service_tier",),
+        "who asks": ("user", "safety_identifier", "prompt_cache_key"),
+    },
+    "anthropic": {
+        "the model": ("model",),
+        "the conversation": ("messages", "system"),
+        "the form of the transport": ("stream",),
+        "the limit of tokens": ("max_tokens",),
+        "the tools": ("tools", "tool_choice"),
+        "tools that the server runs": ("mcp_servers", "container"),
+        "the queue and its price": ("service_tier", "inference_geo", "speed"),
+        "who asks": ("metadata",),
+    },
+    "gemini": {
+        "the model": ("model", "cachedContent"),
+        "the conversation": ("contents", "systemInstruction"),
+        "the limit of tokens and the number of answers": ("generationConfig",),
+        "the tools": ("tools", "toolConfig"),
+        "what is kept, and who asks": ("store", "labels"),
+        "the queue and its price": ("serviceTier",),
+    },
+}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_each_format_keeps_what_policies_and_quotas_were_asked_about(kind: str) -> None:
+    missing = set(chain.from_iterable(OWN[kind].values())) - KINDS[kind].own_fields
+    assert not missing, f"a client could set {sorted(missing)}"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_what_every_request_is_made_of_is_the_services_own(kind: str) -> None:
+    body: Json = KINDS[kind].build(make_job(instructions="Be brief.", max_output_tokens=64))
+    assert set(body) <= KINDS[kind].own_fields
+    assert body
