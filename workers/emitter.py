@@ -10,9 +10,10 @@ from collections.abc import Callable, Container, Hashable
 from typing import Any
 
 from responses_api.protocol import event_types, events, ids
+from responses_api.protocol.content import url_citation
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.event_types import Dialect
-from responses_api.protocol.items import SealedType
+from responses_api.protocol.items import ITEM_STATE, SealedType
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import REPORT
 from responses_api.protocol.response import shown_item, shown_output
@@ -21,8 +22,10 @@ from responses_api.protocol.sse import encode, numbered_frame
 from responses_api.protocol.truncation import Truncation
 from responses_api.protocol.wording import safe_text
 from workers.backends.parts import (
+    AnnotationReport,
     CallDelta,
     Compacted,
+    ForeignItem,
     Part,
     RefusedCall,
     SpokenDelta,
@@ -35,6 +38,7 @@ from workers.backends.text import NOTHING
 from workers.items import (
     Call,
     Compaction,
+    Foreign,
     Item,
     PartKind,
     Spoken,
@@ -100,6 +104,8 @@ class Emitter:
             **dict.fromkeys(self._kinds, self._feed_spoken),
             StateReport: self._feed_state,
             CallDelta: self._feed_call,
+            AnnotationReport: self._feed_annotation,
+            ForeignItem: self._feed_foreign,
             Compacted: self._feed_compacted,
             RefusedCall: self._feed_refused,
             UsageReport: self._feed_usage,
@@ -113,6 +119,7 @@ class Emitter:
         self._part: SpokenPart | None = None
         self._calls: dict[Hashable, Call] = {}
         self._call_ids: set[str] = set()
+        self._foreign: dict[Hashable, Foreign] = {}
         self._usage: Json | None = None
         self._stop: Stop | None = None
         self._final: Json | None = None
@@ -303,6 +310,29 @@ class Emitter:
             item = self._open_spoken("reasoning")
         item.states.append(report.state)
 
+    def _feed_annotation(self, report: AnnotationReport) -> None:
+        """An annotation of the text that grows now; what the specification has no form for is not told."""
+        part, annotation = self._part, url_citation(report.annotation)
+        if annotation is None or part is None or part.key != report.key:
+            return
+        part.annotations.append(annotation)
+        told = events.output_text_annotation_added(*part.place, len(part.annotations) - 1, annotation)
+        self._tell(told)
+
+    # ------------------------------------------------------------------ items of other types
+
+    def _feed_foreign(self, part: ForeignItem) -> None:
+        item = self._foreign.get(part.key)
+        if item is None:
+            self._rulings.tell_item(part.item)
+            new_id = self._new_id(ids.item_prefix(part.item["type"]))
+            item = self._foreign[part.key] = Foreign(part.item, new_id, len(self._items))
+            self._open_item(item)
+        elif item.done is None and part.item["type"] == item.type:
+            item.told = {**part.item, "id": part.item.get("id") or item.upstream_id}
+        if part.is_done and item.done is None:
+            self._close(item, "completed")
+
     # ------------------------------------------------------------------ compaction
 
     def _feed_compacted(self, compacted: Compacted) -> None:
@@ -401,6 +431,8 @@ class Emitter:
     def _closed_shape(self, item: Item, status: str) -> Json:
         if isinstance(item, Call):
             self._close_arguments(item, status)
+        elif isinstance(item, Foreign) and item.upstream_id and self._seal is not None:
+            return {**item.shape(status), ITEM_STATE: self._seal("item", {"id": item.upstream_id})}
         elif isinstance(item, Spoken):
             self._close_part()
             self._spoken = None

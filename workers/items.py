@@ -83,7 +83,19 @@ def part_kinds(dialect: Dialect) -> dict[type, PartKind]:
 class SpokenPart:
     """A part that grows. Its delta event is laid out once, because it is made once a token."""
 
-    __slots__ = ("_head", "_tail", "_told", "delta_type", "index", "key", "kind", "logprobs", "place", "text")
+    __slots__ = (
+        "_head",
+        "_tail",
+        "_told",
+        "annotations",
+        "delta_type",
+        "index",
+        "key",
+        "kind",
+        "logprobs",
+        "place",
+        "text",
+    )
 
     def __init__(self, kind: PartKind, key: Hashable, place: Place) -> None:
         self.kind = kind
@@ -92,6 +104,7 @@ class SpokenPart:
         self.index = place[1]
         self.text = GrowingText()
         self.logprobs: list[Json] = []
+        self.annotations: list[Json] = []
         self._told = 0
         event = kind.delta(*place, "")
         self.delta_type: str = event["type"]
@@ -112,7 +125,8 @@ class SpokenPart:
 
     def shape(self) -> Json:
         """The part as items and events show it."""
-        return {**self.kind.blank, self.kind.field: str(self.text), **self.extra()}
+        shape = {**self.kind.blank, self.kind.field: str(self.text), **self.extra()}
+        return {**shape, "annotations": list(self.annotations)} if self.annotations else shape
 
     def extra(self) -> Json:
         """What the part carries besides its text."""
@@ -218,7 +232,39 @@ class Compaction:
         return {"type": self.type, "id": self.id, "encrypted_content": self.sealed}
 
 
-Item = Spoken | Call | Compaction
+class Foreign:
+    """An item of a type that only its upstream knows, as it told it; but for the id, which is sealed with it."""
+
+    __slots__ = ("done", "id", "index", "told", "type")
+
+    def __init__(self, told: Json, id: str, index: int) -> None:
+        self.type: str = told["type"]
+        self.id = id
+        self.index = index
+        self.told = told
+        self.done: Json | None = None
+
+    @property
+    def upstream_id(self) -> str:
+        """What the upstream knows it by; "" where it told no id."""
+        told = self.told.get("id")
+        return told if isinstance(told, str) else ""
+
+    def shape(self, status: str) -> Json:
+        """The item as events and snapshots show it. It has a status where its type knows one: when it is done the
+        upstream's own.
+        """
+        item: Json = {"type": self.type, "id": self.id}
+        item.update({name: value for name, value in self.told.items() if name not in item})
+        if isinstance(item.get("status"), str):
+            is_final = status == "completed" and item["status"] in _FINAL
+            item["status"] = item["status"] if is_final else status
+        return item
+
+
+_FINAL = frozenset({"completed", "incomplete", "failed"})
+
+Item = Spoken | Call | Compaction | Foreign
 
 
 def state_at_the_end(item: Item) -> str:

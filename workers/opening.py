@@ -3,7 +3,10 @@
 from dataclasses import replace
 from typing import Final
 
+from responses_api.protocol.admission import offered
 from responses_api.protocol.job import Job
+from responses_api.protocol.policy_reading import policies_of
+from responses_api.protocol.request import CreateRequest
 from responses_api.services.offload import off_loop_if
 from responses_api.services.sealed import opened, sealed_bytes
 from workers.attachments import as_taken
@@ -13,11 +16,20 @@ _MUCH_BYTES: Final = 1 << 20
 
 async def opened_beside(job: Job) -> Job:
     """The job with every sealed item opened (beside the event loop where there is much of it), its images and files
-    seen to, and its answer no longer than its tenant's quotas provide for.
+    seen to, its answer no longer than its tenant's quotas provide for, and no tool that its policies keep from it.
 
     Raises `ProtocolError` 400 as `services.sealed.opened` and `attachments.as_taken` do.
     """
-    return as_taken(_capped(await off_loop_if(sealed_bytes(job) > _MUCH_BYTES, opened, job)))
+    job = await off_loop_if(sealed_bytes(job) > _MUCH_BYTES, opened, job)
+    return as_taken(_with_offered_tools(_capped(job)))
+
+
+def _with_offered_tools(job: Job) -> Job:
+    """What its backend runs by itself it is offered only where it may run it; the response tells of all tools."""
+    if all(tool["type"] == "function" for tool in job.request["tools"]):
+        return job
+    tools = offered(CreateRequest.from_plain(job.request), policies_of(job.policies))
+    return replace(job, request={**job.request, "tools": tools})
 
 
 def _capped(job: Job) -> Job:

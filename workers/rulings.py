@@ -16,8 +16,11 @@ _MOST_LEFT_OUT: Final = 256
 class Admission(Protocol):
     """Which calls may be told. `called` are the names of those that were, in order, `refused` of those left out."""
 
-    def judge(self, name: str, called: Sequence[str]) -> Judgement:
-        """Judge a call before any event shows it."""
+    def judge(self, name: str, called: Sequence[str], ran: int = 0) -> Judgement:
+        """Judge a call before any event shows it; `ran` counts the items of tools that the upstream runs."""
+
+    def judge_item(self, item: Json, told: int) -> Judgement:
+        """Judge an item of a tool that the upstream runs before any event shows it; `told` calls were before it."""
 
     def check_finished(self, called: Sequence[str], refused: Sequence[str] = ()) -> None:
         """Judge the calls of an answer that was not cut short. Raises `ProtocolError`."""
@@ -29,6 +32,7 @@ class Rulings:
     def __init__(self, admission: Admission | None) -> None:
         self._admission = admission
         self._called: list[str] = []
+        self._ran: list[str] = []
         self._left_out: list[str] = []
         self._decisions: list[Json] = []
 
@@ -39,7 +43,9 @@ class Rulings:
 
     def admit(self, name: str) -> Sequence[Verdict]:
         """Judge a call that is to be told; the verdicts that let it. Raises `ProtocolError` for one that may not be."""
-        judgement = self._admission.judge(name, self._called) if self._admission else Judgement()
+        judgement = (
+            self._admission.judge(name, self._called, len(self._ran)) if self._admission else Judgement()
+        )
         if judgement.error is not None:
             self._decide(name, None, judgement.verdicts)
             raise judgement.error
@@ -49,6 +55,15 @@ class Rulings:
         """A call that was admitted is told now, under this id."""
         self._called.append(name)
         self._decide(name, call_id, verdicts)
+
+    def tell_item(self, item: Json) -> None:
+        """An item of a tool that the upstream runs is told now. Raises `ProtocolError` for one that may not be."""
+        told = len(self._called) + len(self._ran)
+        judgement = self._admission.judge_item(item, told) if self._admission else Judgement()
+        self._decide(item["type"], None, judgement.verdicts)
+        if judgement.error is not None:
+            raise judgement.error
+        self._ran.append(item["type"])
 
     def leave_out(self, refused: RefusedCall) -> Json:
         """A call was left out; what the response tells of all that were. Raises `ProtocolError` for too many."""
@@ -66,7 +81,7 @@ class Rulings:
     def check_finished(self) -> None:
         """Judge the calls of an answer that was not cut short. Raises `ProtocolError`."""
         if self._admission is not None:
-            self._admission.check_finished(self._called, self._left_out)
+            self._admission.check_finished([*self._called, *self._ran], self._left_out)
 
     def _decide(self, name: str, call_id: str | None, verdicts: Sequence[Verdict]) -> None:
         """Record what decided about a call; one that is not told has no id."""

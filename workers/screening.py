@@ -9,7 +9,7 @@ from typing import Any
 
 from responses_api.protocol.admission import CallAdmission
 from responses_api.protocol.wording import safe_text
-from workers.backends.parts import CallDelta, Part, RefusedCall
+from workers.backends.parts import CallDelta, ForeignItem, Part, RefusedCall
 
 
 class Screen:
@@ -20,6 +20,7 @@ class Screen:
         self._held: dict[Hashable, list[Part]] = {}
         self._is_refused: dict[Hashable, bool] = {}
         self._called: list[str] = []
+        self._ran = 0
 
     def admitted(self, parts: Sequence[Part]) -> Sequence[Part]:
         """The parts without those of calls that are left out, each of which becomes one `RefusedCall`."""
@@ -33,7 +34,9 @@ class Screen:
         return [part for parts in held.values() for part in parts]
 
     def _pass(self, admission: CallAdmission, part: Any) -> Iterator[Part]:
-        if type(part) is not CallDelta:
+        if type(part) is ForeignItem:
+            yield from self._pass_item(admission, part)
+        elif type(part) is not CallDelta:
             yield part
         elif part.key in self._is_refused:
             if not self._is_refused[part.key]:
@@ -46,8 +49,20 @@ class Screen:
         else:
             self._held.setdefault(part.key, []).append(part)
 
+    def _pass_item(self, admission: CallAdmission, part: ForeignItem) -> Iterator[Part]:
+        """An item of a tool that the upstream runs: it was judged before that was offered, so this is its own idea."""
+        if part.key not in self._is_refused:
+            judgement = admission.judge_item(part.item, len(self._called) + self._ran)
+            self._is_refused[part.key] = judgement.is_suppressed
+            if judgement.is_suppressed:
+                yield RefusedCall(part.item["type"], judgement.verdicts)
+                return
+            self._ran += 1
+        if not self._is_refused[part.key]:
+            yield part
+
     def _refused(self, admission: CallAdmission, name: str) -> RefusedCall | None:
-        judgement = admission.judge(name, self._called)
+        judgement = admission.judge(name, self._called, self._ran)
         if judgement.is_suppressed:
             return RefusedCall(name, judgement.verdicts)
         self._called.append(name)

@@ -5,6 +5,7 @@ What is no text is named. Reasoning is left out, as it is for any model but its 
 
 from collections.abc import Callable, Iterable, Sequence
 
+from responses_api.protocol.job import STATE
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode
 
@@ -26,7 +27,8 @@ def _entry(item: Json) -> str:
         return f"[output of {item['call_id']}]\n{_content(item['output'])}"
     if kind == "reasoning":
         return ""
-    return f"[{kind}]\n{encode(item).decode()}"
+    told = {name: value for name, value in item.items() if name != STATE}
+    return f"[{kind}]\n{encode(told).decode()}"
 
 
 def _content(content: str | list[Json]) -> str:

@@ -1,8 +1,9 @@
-"""Which function calls a response may make: by what its request says, and by the tool policies in force.
+"""Which tools a response may call: by what its request says, and by the tool policies in force.
 
 `tool_choice`, `parallel_tool_calls`, `max_tool_calls` and the policies bind the answer, whatever the model or its
 server makes of them: a call outside of them is never told. It fails the response, or is left out where the policies
-say so.
+say so. What a backend runs by itself cannot be taken back: tools of its own are judged before it is offered them, too
+(`offered`), as hosted ones by their type; `custom` ones, which the caller runs, as functions.
 Specification: "Tools"; `ToolChoiceParam`, `CreateResponseBody`.
 """
 
@@ -12,10 +13,13 @@ from typing import Final
 
 from responses_api.protocol.backend_options import place_of
 from responses_api.protocol.errors import ProtocolError, invalid_request, model_error
+from responses_api.protocol.passthrough import takes_item
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all, suppresses
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.wording import quoted
+
+_FUNCTION: Final = "function"
 
 REQUEST: Final = "request"
 """What a verdict names as its policy where the request's own fields refuse a call."""
@@ -39,7 +43,8 @@ class CallAdmission:
 
     `known` are the functions of the request, `allowed` those of them that its `tool_choice` leaves; `must_call` says
     that it demands a call; `most` is how many calls the request lets there be, None for any number. `policies` are
-    those in force, and `model` is the name that they know the model by.
+    those in force, and `model` is the name that they know the model by. `others` are the types of its tools that are no
+    functions, `allowed_others` those of them that the choice leaves.
     """
 
     known: frozenset[str]
@@ -49,22 +54,41 @@ class CallAdmission:
     most: int | None
     model: str = ""
     policies: tuple[Policy, ...] = ()
+    others: frozenset[str] = frozenset()
+    allowed_others: frozenset[str] = frozenset()
 
     @property
     def may_suppress(self) -> bool:
         """Whether any refused call may be left out."""
         return any(policy.on_violation == "suppress" for policy in self.policies)
 
-    def judge(self, name: str, called: Sequence[str]) -> Judgement:
-        """Judge a call before it is told."""
+    def judge(self, name: str, called: Sequence[str], ran: int = 0) -> Judgement:
+        """Judge a call before it is told; `ran` is how many items of tools were told that the backend runs."""
         refusal = self._refused_by_choice(name)
         if refusal is not None:
             return self._refuse(name, (refusal,))
         verdicts = judge_all(self.policies, Tool("function", name), self.model)
         if any(verdict.effect == "deny" for verdict in verdicts):
             return self._refuse(name, verdicts)
-        refusals = self._refused_by_number(name, called)
+        refusals = self._refused_by_order(name, called) or self._refused_by_number(name, len(called) + ran)
         return self._refuse(name, refusals) if refusals else Judgement(verdicts)
+
+    def judge_item(self, item: Json, told: int) -> Judgement:
+        """Judge what came of a tool that the backend runs, or knows, before it is told; `told` calls were before it."""
+        kind = str(item["type"])
+        tool = next((tool for tool in sorted(self.allowed_others) if takes_item((tool,), kind)), None)
+        if tool is None:
+            refusal = (
+                _by_request("tool_choice", kind, "of a tool that the request's 'tool_choice' does not allow")
+                if takes_item(self.others, kind)
+                else _by_request("tools", kind, "of a tool that is not among the request's 'tools'")
+            )
+            return self._refuse(kind, (refusal,))
+        verdicts = judge_all(self.policies, _policy_tool({**item, "type": tool}), self.model)
+        if any(verdict.effect == "deny" for verdict in verdicts):
+            return self._refuse(kind, verdicts)
+        refusals = self._refused_by_number(kind, told)
+        return self._refuse(kind, refusals) if refusals else Judgement(verdicts)
 
     def check_finished(self, called: Sequence[str], refused: Sequence[str] = ()) -> None:
         """Judge an answer that came to its own end; `refused` are the calls that were left out.
@@ -91,20 +115,22 @@ class CallAdmission:
             return _by_request("tool_choice", name, "which the request's 'tool_choice' does not allow")
         return None
 
-    def _refused_by_number(self, name: str, called: Sequence[str]) -> tuple[Verdict, ...]:
+    def _refused_by_order(self, name: str, called: Sequence[str]) -> tuple[Verdict, ...]:
+        """The refusal of a second function at a time."""
+        if not called or self.is_parallel:
+            return ()
+        after = f"after '{quoted(called[-1])}', but parallel calls were switched off by 'parallel_tool_calls'"
+        return (_by_request("parallel_tool_calls", name, after),)
+
+    def _refused_by_number(self, name: str, told: int) -> tuple[Verdict, ...]:
         """The refusals of one call more: by the request, or else by the policies."""
-        if called and not self.is_parallel:
-            after = (
-                f"after '{quoted(called[-1])}', but parallel calls were switched off by 'parallel_tool_calls'"
-            )
-            return (_by_request("parallel_tool_calls", name, after),)
-        if self.most is not None and len(called) >= self.most:
+        if self.most is not None and told >= self.most:
             after = f"after as many calls as 'max_tool_calls' allows: {self.most}"
             return (_by_request("max_tool_calls", name, after),)
         return tuple(
             policy.refuse_more()
             for policy in self.policies
-            if policy.max_tool_calls is not None and len(called) >= policy.max_tool_calls
+            if policy.max_tool_calls is not None and told >= policy.max_tool_calls
         )
 
     def _refuse(self, name: str, verdicts: tuple[Verdict, ...]) -> Judgement:
@@ -129,8 +155,8 @@ def _by_request(field: str, name: str, why: str) -> Verdict:
 
 def call_admission(request: CreateRequest, policies: Sequence[Policy] = ()) -> CallAdmission:
     """The rules that a request and the policies in force set for the function calls of its response."""
-    known = _functions(request.tools)
-    allowed, must_call = _chosen(request.tool_choice, known)
+    known, others = _functions(request.tools), _others(request.tools)
+    allowed, allowed_others, must_call = _chosen(request.tool_choice, known, others)
     return CallAdmission(
         known=known,
         allowed=allowed,
@@ -139,7 +165,59 @@ def call_admission(request: CreateRequest, policies: Sequence[Policy] = ()) -> C
         most=request.max_tool_calls,
         model=request.model,
         policies=tuple(policies),
+        others=others,
+        allowed_others=allowed_others,
     )
+
+
+def offered(request: CreateRequest, policies: Sequence[Policy]) -> list[Json]:
+    """The tools that a backend may be offered: all functions, whose calls are judged when they are made, and of others
+    those that the policies let, and that the request does not leave out by naming its `allowed_tools`.
+    """
+    return [
+        tool
+        for tool in request.tools
+        if tool["type"] == _FUNCTION
+        or (_is_named(tool, request.tool_choice) and not _denied(tool, request, policies))
+    ]
+
+
+def refuse_forbidden(request: CreateRequest, policies: Sequence[Policy]) -> None:
+    """Refuse a request with a tool that its backend would run, and that the policies do not let, unless they have it
+    left out. Raises `ProtocolError` 403 `permission_denied`.
+    """
+    for index, tool in enumerate(request.tools):
+        denied = () if tool["type"] == _FUNCTION else _denied(tool, request, policies)
+        if denied and (_is_demanded(tool, request.tool_choice) or not suppresses(policies, denied)):
+            raise invalid_request(
+                f"The tool '{quoted(tool['type'])}' is not allowed. {denied[0].why}",
+                param=f"tools[{index}]",
+                code="permission_denied",
+                status=403,
+            )
+
+
+def _is_named(tool: Json, choice: str | Json) -> bool:
+    if isinstance(choice, str) or choice["type"] != "allowed_tools":
+        return True
+    return tool["type"] in _others(choice["tools"])
+
+
+def _is_demanded(tool: Json, choice: str | Json) -> bool:
+    return not isinstance(choice, str) and choice["type"] == tool["type"]
+
+
+def _denied(tool: Json, request: CreateRequest, policies: Sequence[Policy]) -> tuple[Verdict, ...]:
+    """The verdicts that refuse a tool that is no function."""
+    verdicts = judge_all(policies, _policy_tool(tool), request.model)
+    return tuple(verdict for verdict in verdicts if verdict.effect == "deny")
+
+
+def _policy_tool(tool: Json) -> Tool:
+    """What policies judge a tool as that is no function of the specification."""
+    if tool["type"] == "custom":
+        return Tool("function", str(tool.get("name") or ""))
+    return Tool("hosted", str(tool["type"]))
 
 
 def refuse_impossible(request: CreateRequest, policies: Sequence[Policy]) -> None:
@@ -184,18 +262,27 @@ def refuse_options(request: CreateRequest, policies: Sequence[Policy]) -> None:
                 )
 
 
-def _chosen(choice: str | Json, known: frozenset[str]) -> tuple[frozenset[str], bool]:
-    """The functions that a choice leaves, and whether it demands a call."""
+def _chosen(
+    choice: str | Json, known: frozenset[str], others: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str], bool]:
+    """The functions that a choice leaves, the types of other tools, and whether it demands a call."""
     if isinstance(choice, str):
-        mode, named = choice, known
+        mode, named, named_others = choice, known, others
     elif choice["type"] == "allowed_tools":
-        mode, named = choice["mode"], known & _functions(choice["tools"])
+        named, named_others = known & _functions(choice["tools"]), others & _others(choice["tools"])
+        mode = choice["mode"]
     else:
-        # One tool. A vendor's tool is not called as a function: nothing else may be, and nothing has to.
-        named = known & _functions([choice])
-        mode = "required" if named else "none"
-    return (frozenset() if mode == "none" else named), mode == "required"
+        # One tool. What a backend runs may leave no trace: nothing else may be called, and nothing has to.
+        named, named_others = known & _functions([choice]), others & _others([choice])
+        mode = "required" if named else "auto"
+    if mode == "none":
+        named = named_others = frozenset()
+    return named, named_others, mode == "required"
 
 
 def _functions(tools: Iterable[Json]) -> frozenset[str]:
-    return frozenset(tool["name"] for tool in tools if tool["type"] == "function")
+    return frozenset(tool["name"] for tool in tools if tool["type"] == _FUNCTION)
+
+
+def _others(tools: Iterable[Json]) -> frozenset[str]:
+    return frozenset(tool["type"] for tool in tools if tool["type"] != _FUNCTION)

@@ -21,6 +21,7 @@ from responses_api.protocol.validation import (
     refusal,
     unsupported,
 )
+from responses_api.protocol.wording import safe_text
 
 IMAGE_URL_LIMIT = 20_971_520
 FILE_DATA_LIMIT = 33_554_432
@@ -146,6 +147,25 @@ class UrlCitation(TypedDict):
     end_index: Annotated[int, Field(ge=0, le=INTEGER_LIMIT), WHOLE]
     url: str
     title: str
+
+
+def url_citation(annotation: Json) -> Json | None:
+    """An annotation as the specification has it, of one that an upstream told; None where it has no form for it."""
+    told = annotation.get("url_citation")
+    fields = {**annotation, **told} if isinstance(told, dict) else annotation
+    start, end, url = (fields.get(name) for name in ("start_index", "end_index", "url"))
+    if fields.get("type") != "url_citation" or not isinstance(url, str):
+        return None
+    if not all(type(index) is int and 0 <= index <= INTEGER_LIMIT for index in (start, end)):
+        return None
+    title = fields.get("title")
+    return {
+        "type": "url_citation",
+        "start_index": start,
+        "end_index": end,
+        "url": safe_text(url),
+        "title": safe_text(title) if isinstance(title, str) else "",
+    }
 
 
 class OutputText(TypedDict):

@@ -87,6 +87,16 @@ def output_text_delta(
     return event
 
 
+def output_text_annotation_added(
+    item_id: str, output_index: int, content_index: int, annotation_index: int, annotation: Json
+) -> Json:
+    """The text of a part got an annotation."""
+    event = _of_content(
+        t.OUTPUT_TEXT_ANNOTATION_ADDED, item_id, output_index, content_index, "annotation", annotation
+    )
+    return {**event, "annotation_index": annotation_index}
+
+
 def output_text_done(
     item_id: str, output_index: int, content_index: int, text: str, logprobs: Sequence[Json] = ()
 ) -> Json:

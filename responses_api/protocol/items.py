@@ -4,7 +4,7 @@ Canonical items have known fields only, no id and no status, and message content
 Specification: "Items", the `…ItemParam` schemas; items of other types are kept whole (see `passthrough`).
 """
 
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Final, Literal, NotRequired
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, with_config
 from pydantic.json_schema import SkipJsonSchema
@@ -34,8 +34,13 @@ from responses_api.protocol.validation import (
     unsupported,
 )
 
-SealedType = Literal["reasoning", "compaction"]
-"""The types of items that carry sealed state in `encrypted_content`."""
+SealedType = Literal["reasoning", "compaction", "item"]
+"""What carries sealed state: reasoning and compaction items in `encrypted_content`, items of other types in
+`ITEM_STATE`.
+"""
+
+ITEM_STATE: Final = "antiphon:state"
+"""Where an item of a type that only its backend knows has what that knows it by, sealed."""
 
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 FunctionName = Annotated[str, Field(pattern=NAME_PATTERN)]

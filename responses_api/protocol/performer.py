@@ -6,7 +6,7 @@ text. A score (`protocol.score`) says only what comes next, one sign an event:
     ^ ~ >     created, queued, in_progress
     + ;       the next item is added; the item is done
     [ {       a part is added to the item's content, to its summary
-    . ]       the text of the part is done; the part is done
+    . ] &     the text of the part is done; the part is done; its next annotation
     =         the arguments of the call are done
     a-z A-Z   a delta of 1 to 52 characters, (n) of any other number
     @n@ #n#   from here on it is item n; each delta has n log probabilities
@@ -21,6 +21,7 @@ from responses_api.protocol import event_types as t
 from responses_api.protocol import events
 from responses_api.protocol.closing import text_done
 from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.items import ITEM_STATE
 from responses_api.protocol.plain import Json
 
 _SLOTS: Final = {"[": "content", "{": "summary"}
@@ -31,7 +32,7 @@ _UNTOLD: Final = {"usage": None, "error": None, "incomplete_details": None, "com
 class Part:
     """A part, or the arguments of a call, and how much of it was told."""
 
-    __slots__ = ("at", "logprobs_at", "place", "shape", "slot")
+    __slots__ = ("annotations_at", "at", "logprobs_at", "place", "shape", "slot")
 
     def __init__(self, slot: str, place: int, shape: Json) -> None:
         self.slot = slot
@@ -39,6 +40,7 @@ class Part:
         self.shape = shape
         self.at = 0
         self.logprobs_at = 0
+        self.annotations_at = 0
 
     @property
     def field(self) -> str:
@@ -49,7 +51,11 @@ class Part:
     def is_told(self) -> bool:
         """Whether all of it was told."""
         told = len(self.shape[self.field])
-        return self.at == told and self.logprobs_at == len(self.shape.get("logprobs") or ())
+        return (
+            self.at == told
+            and self.logprobs_at == len(self.shape.get("logprobs") or ())
+            and self.annotations_at == len(self.shape.get("annotations") or ())
+        )
 
     def skip(self, length: int, logprobs: int) -> None:
         """Count so much as told."""
@@ -100,6 +106,8 @@ class Performer:
         if sign == "=":
             return events.function_call_arguments_done(item["id"], self.item, item["arguments"])
         part = self.part
+        if sign == "&":
+            return self._annotate(part)
         if sign == ".":
             return text_done(item["id"], self.item, part.place, part.shape, self._dialect)
         if sign == "]":
@@ -121,6 +129,13 @@ class Performer:
         if part.shape["type"] == "output_text":
             return events.output_text_delta(item_id, self.item, part.place, text, logprobs)
         return events.reasoning_delta(item_id, self.item, part.place, text, self._dialect)
+
+    def _annotate(self, part: Part) -> Json:
+        place = part.annotations_at
+        annotation = part.shape["annotations"][place]
+        part.annotations_at += 1
+        item_id = self._output[self.item]["id"]
+        return events.output_text_annotation_added(item_id, self.item, part.place, place, annotation)
 
     def note(self, event: Json) -> None:
         """An event was told that is no sign's: what follows may be about what it opened."""
@@ -163,8 +178,9 @@ class Performer:
     def _add_part(self, slot: str) -> Json:
         part = self._open_part(slot)
         blank = {**part.shape, part.field: ""}
-        if blank.get("logprobs"):
-            blank["logprobs"] = []
+        for name in ("logprobs", "annotations"):
+            if blank.get(name):
+                blank[name] = []
         added = events.reasoning_summary_part_added if slot == "summary" else events.content_part_added
         return added(self._output[self.item]["id"], self.item, part.place, blank)
 
@@ -182,6 +198,7 @@ def _begun(item: Json) -> Json:
         begun["summary"] = []
         begun.pop("content", None)
         begun.pop("encrypted_content", None)
+    begun.pop(ITEM_STATE, None)
     return begun
 
 

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable
 from typing import Final
 
 from responses_api.protocol.backend_options import FIELD as BACKEND_OPTIONS
+from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.validation import is_vendor_type
@@ -128,8 +129,8 @@ def stored_item(item: Json, item_id: str) -> Json:
     if kind == "item_reference":
         raise ValueError("an item reference is not an item that can be stored")
     stored: Json = {"type": kind, "id": item_id, "status": "completed"}
-    if kind == "compaction":
-        # The only item whose schema knows no status.
+    if kind == "compaction" or is_foreign(kind):
+        # The one item whose schema knows no status, and those of which nobody here knows whether they do.
         del stored["status"]
     stored.update(item)
     stored["id"] = item_id

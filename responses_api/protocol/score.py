@@ -36,6 +36,7 @@ _SIGNS: Final[dict[str, str]] = {
     t.REASONING_TEXT_DONE: ".",
     t.REASONING_SUMMARY_TEXT_DONE: ".",
     t.FUNCTION_CALL_ARGUMENTS_DONE: "=",
+    t.OUTPUT_TEXT_ANNOTATION_ADDED: "&",
 }
 _OPENINGS: Final = frozenset("^~>")
 _DELTAS: Final = frozenset(
@@ -215,7 +216,8 @@ def _plain(final: Json, dialect: Dialect) -> Json:
             for part in item.get(slot) or ():
                 text = part["refusal" if part["type"] == "refusal" else "text"]
                 logprobs = len(part.get("logprobs") or ())
-                signs.append(f"{sign}#{logprobs}#({len(text)}).]" if text else f"{sign}.]")
+                notes = "&" * len(part.get("annotations") or ())
+                signs.append(f"{sign}#{logprobs}#({len(text)}){notes}.]" if text else f"{sign}{notes}.]")
         if item["type"] == "function_call":
             signs.append(f"({len(item['arguments'])})=" if item["arguments"] else "=")
         signs.append(";")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from responses_api.protocol.items import ITEM_STATE
 from responses_api.protocol.plain import Json
 from tenants.metrics import MOST
 
@@ -92,7 +93,18 @@ def said_in(output: Iterable[Json]) -> list[str]:
 
 
 _LABELS: Final = frozenset(
-    {"type", "id", "status", "role", "image_url", "detail", "phase", "object", "encrypted_content"}
+    {
+        "type",
+        "id",
+        "status",
+        "role",
+        "image_url",
+        "detail",
+        "phase",
+        "object",
+        "encrypted_content",
+        ITEM_STATE,
+    }
 )
 
 

@@ -16,7 +16,7 @@ from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import turns
 from responses_api.eventlog.follow import Follower, Inbox, process_inbox
 from responses_api.eventlog.message import Message
-from responses_api.protocol.admission import refuse_impossible, refuse_options
+from responses_api.protocol.admission import refuse_forbidden, refuse_impossible, refuse_options
 from responses_api.protocol.errors import ProtocolError, invalid_request, overloaded
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import RESPONSE, item_prefix
@@ -259,6 +259,7 @@ def _refuse_forbidden(principal: Principal, request: CreateRequest, purpose: Pur
     policies = policies_of(principal.policies)
     refuse_options(request, policies)
     if not request.compacts:
+        refuse_forbidden(request, policies)
         refuse_impossible(request, policies)
 
 

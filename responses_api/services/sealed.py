@@ -12,8 +12,9 @@ from typing import Any, Final
 import structlog
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
-from responses_api.protocol.items import SealedType
+from responses_api.protocol.items import ITEM_STATE, SealedType
 from responses_api.protocol.job import STATE, Job
+from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
 from responses_api.sealing import Opened, SealError, SealExpired, open_seal, seal
 from responses_api.services.offload import off_loop_if
@@ -31,7 +32,7 @@ def check_given(items: Sequence[Json], tenant_id: str) -> None:
             try:
                 _open(item, tenant_id).check_age()
             except SealError as error:
-                raise _refusal(item, f"input[{index}].encrypted_content", error) from None
+                raise _refusal(item, f"input[{index}].{_field(item)}", error) from None
 
 
 def sealer(job: Job) -> Callable[[SealedType, Any], str]:
@@ -47,7 +48,7 @@ def sealer(job: Job) -> Callable[[SealedType, Any], str]:
 
 def sealed_bytes(job: Job) -> int:
     """How much there is to open in a job."""
-    return sum(len(item["encrypted_content"]) for item in job.context if _is_sealed(item))
+    return sum(len(str(item[_field(item)])) for item in job.context if _is_sealed(item))
 
 
 async def holder(job: Job) -> str | None:
@@ -73,7 +74,7 @@ def opened(job: Job) -> Job:
     """The job as its backend's adapter gets it: no sealed item is left, each is what it stands for.
 
     Raises `ProtocolError` 400 for a compaction that does not open: going on without it would lose the conversation.
-    Reasoning that does not open, which only an older part of the chain can hold, is left out.
+    What else does not open, which only an older part of the chain can hold, is left out.
     """
     if not any(_is_sealed(item) for item in job.context):
         return job
@@ -82,7 +83,7 @@ def opened(job: Job) -> Job:
         job,
         history=[open_item(item, "previous_response_id") for item in job.history],
         input_items=[
-            open_item(item, f"input[{index}].encrypted_content") for index, item in enumerate(job.input_items)
+            open_item(item, f"input[{index}].{_field(item)}") for index, item in enumerate(job.input_items)
         ],
     )
 
@@ -95,9 +96,7 @@ def _opened(job: Job, item: Json, param: str) -> Json:
     except SealError as error:
         if item["type"] == "compaction":
             raise _refusal(item, param, error) from None
-        log.warning(
-            "reasoning of an earlier turn does not open any more and is left out", item=item.get("id")
-        )
+        log.warning("state of an earlier turn does not open any more and is left out", item=item.get("id"))
         return _without_seal(item)
     if item["type"] == "compaction":
         return summary_message(item, found.content)
@@ -119,15 +118,27 @@ def summary_message(item: Json, summary: str) -> Json:
 
 def _is_sealed(item: Json) -> bool:
     kind = item["type"]
-    return kind == "compaction" or (kind == "reasoning" and bool(item.get("encrypted_content")))
+    if kind == "compaction":
+        return True
+    return (kind == "reasoning" or is_foreign(kind)) and bool(item.get(_field(item)))
+
+
+def _field(item: Json) -> str:
+    """Where an item of this type has what is sealed."""
+    return ITEM_STATE if is_foreign(item["type"]) else "encrypted_content"
 
 
 def _open(item: Json, tenant_id: str) -> Opened:
-    return open_seal(item["encrypted_content"], item_type=item["type"], tenant_id=tenant_id)
+    sealed = item[_field(item)]
+    if not isinstance(sealed, str):  # nobody has looked at the fields of an item of a type that is not known
+        raise SealError
+    item_type: SealedType = "item" if is_foreign(item["type"]) else item["type"]
+    return open_seal(sealed, item_type=item_type, tenant_id=tenant_id)
 
 
 def _without_seal(item: Json) -> Json:
-    return {name: value for name, value in item.items() if name != "encrypted_content"}
+    field = _field(item)
+    return {name: value for name, value in item.items() if name != field}
 
 
 def _source(job: Job) -> Json:
@@ -136,15 +147,15 @@ def _source(job: Job) -> Json:
 
 
 def _refusal(item: Json, param: str, error: SealError) -> ProtocolError:
-    what = "compaction" if item["type"] == "compaction" else "reasoning"
+    what = "item" if is_foreign(item["type"]) else f"{item['type']} item"
     if isinstance(error, SealExpired):
         return invalid_request(
-            f"The encrypted content of this {what} item has expired. Leave the item out.",
+            f"The encrypted content of this {what} has expired. Leave the item out.",
             param=param,
             code="encrypted_content_expired",
         )
     return invalid_request(
-        f"The encrypted content of this {what} item cannot be opened: it is not what this service sent to this tenant."
+        f"The encrypted content of this {what} cannot be opened: it is not what this service sent to this tenant."
         " Send it back unchanged, or leave the item out.",
         param=param,
         code="invalid_encrypted_content",

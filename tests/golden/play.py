@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import DONE
 from tests.unit.workers.builders import base_snapshot, counting_ids, make_job
 from workers.backends.parts import Part
@@ -14,6 +15,9 @@ FOLDER = Path(__file__).parent
 UPSTREAM = ".upstream.txt"
 EVENTS = ".events.jsonl"
 ENDED_AT = 1_750_000_009
+_ROWS: dict[str, Json] = {
+    "responses": {"kind": "responses", "passthrough_tool_types": ["web_search", "code_interpreter", "acme:*"]}
+}
 
 
 def scenarios() -> list[str]:
@@ -35,7 +39,8 @@ def events_path(scenario: str) -> Path:
 
 def parts_of(scenario: str, chunks: Iterable[bytes]) -> tuple[list[Part], ProtocolError | None]:
     """What the adapter makes of the chunks, and how it fails at the end."""
-    stream = adapter_for(scenario.partition("/")[0]).open_stream(make_job())
+    kind = scenario.partition("/")[0]
+    stream = adapter_for(kind).open_stream(make_job(row=_ROWS.get(kind)))
     parts = [part for chunk in chunks for part in stream.feed(chunk)]
     try:
         return parts + stream.close(), None

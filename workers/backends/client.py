@@ -26,6 +26,7 @@ from workers.backends.withholding import as_shown
 
 _T = TypeVar("_T")
 
+_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 _ANSWER_LIMIT = 64 * 1024 * 1024
 _ERROR_LIMIT = 64 * 1024
 _COUNTING_SECONDS = 10.0
@@ -132,7 +133,8 @@ class _Call:
         """Send the request; returns when the backend accepted it. Raises what it refused it with."""
         adapter = adapter_for(self._spec.kind)
         self._asked = await self._made(lambda: self._body(adapter))
-        await self._ask(adapter)
+        shorter = await self._made(lambda: adapter.shorten(self._job, self._asked))
+        await self._ask(adapter, shorter)
         return as_shown(adapter.open_stream(self._job), self._spec)
 
     async def resume(self, stream: AnswerStream) -> bool:
@@ -146,9 +148,13 @@ class _Call:
         await self._ask(adapter_for(self._spec.kind))
         return True
 
-    async def _ask(self, adapter: Adapter) -> None:
-        body = await self._made(lambda: encode(self._asked))
-        response = await self._post(self._spec.base_url.rstrip("/") + adapter.path(self._job), adapter, body)
+    async def _ask(self, adapter: Adapter, shorter: Json | None = None) -> None:
+        url = self._spec.base_url.rstrip("/") + adapter.path(self._job)
+        response = await self._post(url, adapter, await self._made(lambda: encode(shorter or self._asked)))
+        if shorter is not None and response.status in _REFUSED:
+            # The backend does not know any more what it would have needed beside this.
+            response.close()
+            response = await self._post(url, adapter, await self._made(lambda: encode(self._asked)))
         if not 200 <= response.status < 300:
             raise await self._refusal(response)
         self._watch = _Watch(self._loop, response.content)

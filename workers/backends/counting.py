@@ -124,6 +124,20 @@ UPSTREAM_COUNTERS: dict[str, UpstreamCounter] = {
         body=_whole_request,
         field="totalTokens",
     ),
+    "responses": UpstreamCounter(
+        url=_below("/responses/input_tokens"),
+        body=_only(
+            "model",
+            "input",
+            "instructions",
+            "tools",
+            "tool_choice",
+            "parallel_tool_calls",
+            "text",
+            "reasoning",
+        ),
+        field="input_tokens",
+    ),
     "vllm": UpstreamCounter(url=_beside_version, body=_only("model", "messages", "tools"), field="count"),
 }
 """By the name that a backend's row has for it; "local" is none of them."""

@@ -85,6 +85,26 @@ class CallDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class AnnotationReport:
+    """An annotation of the text with this key, as its upstream told it; the emitter decides what can be shown."""
+
+    key: Hashable
+    annotation: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignItem:
+    """An item of a type that only its upstream knows (`protocol.passthrough`), under the id that it has there.
+
+    Told once when it begins and, `is_done`, once when it is whole; the second alone will do.
+    """
+
+    key: Hashable
+    item: Json
+    is_done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedCall:
     """A call that was left out, and the verdicts that refuse it. Made by `workers.screening`, by no adapter."""
 
@@ -141,6 +161,8 @@ Part: TypeAlias = (
     | SummaryDelta
     | StateReport
     | CallDelta
+    | AnnotationReport
+    | ForeignItem
     | Compacted
     | RefusedCall
     | UsageReport

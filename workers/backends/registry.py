@@ -23,6 +23,10 @@ from workers.backends.gemini import reading as gemini_reading
 from workers.backends.gemini import request as gemini_request
 from workers.backends.gemini.stream import GeminiStream
 from workers.backends.parts import Part
+from workers.backends.responses import reading as responses_reading
+from workers.backends.responses import request as responses_request
+from workers.backends.responses.chaining import shorten
+from workers.backends.responses.stream import ResponsesStream
 
 
 class AnswerStream(Protocol):
@@ -67,7 +71,8 @@ class Adapter:
     for what the format cannot carry. `open_stream` reads the answer to that body. `auth` makes the headers of a
     credential, `headers` are those of every request. `read` says what a model reads of a body that `build` made.
     `own_fields` are the fields of a body that are the service's to set, whatever a client asks for by
-    `antiphon:backend_options`.
+    `antiphon:backend_options`. `shorten` makes, of a whole body, one that is tried before it: where the backend refuses
+    that with 400 or 404, the whole one follows.
     """
 
     path: Callable[[Job], str]
@@ -77,6 +82,7 @@ class Adapter:
     read: Callable[[Json], Reading]
     own_fields: frozenset[str]
     headers: Mapping[str, str] = field(default_factory=dict)
+    shorten: Callable[[Job, Json], Json | None] = lambda job, body: None
 
 
 def _always(path: str) -> Callable[[Job], str]:
@@ -125,6 +131,15 @@ KINDS: dict[str, Adapter] = {
         auth=gemini_request.auth,
         read=gemini_reading.read,
         own_fields=gemini_request.OWN_FIELDS,
+    ),
+    "responses": Adapter(
+        path=_always("/responses"),
+        build=responses_request.build,
+        open_stream=ResponsesStream,
+        auth=bearer,
+        read=responses_reading.read,
+        own_fields=responses_request.OWN_FIELDS,
+        shorten=shorten,
     ),
 }
 

@@ -61,6 +61,23 @@ def carriable(value: Json) -> Json:
     return value
 
 
+def storable(value: Any) -> Any:
+    """As `carriable`, and without NUL: a value that is told and kept as it came. Raises ValueError for one that is
+    nested too deeply.
+    """
+    try:
+        if b"\\u0000" not in orjson.dumps(value):
+            return value
+    except TypeError:
+        pass
+    try:
+        mended = _mended(value)
+        orjson.dumps(mended)
+    except (TypeError, RecursionError):
+        raise ValueError("nested too deeply") from None
+    return mended
+
+
 def _mended(value: Any) -> Any:
     if isinstance(value, str):
         return safe_text(value)

@@ -1,14 +1,14 @@
 """The numbers in a Chat Completions answer: token usage and log probabilities.
 
-JSON has numbers that nothing behind us can carry (`NaN` and `Infinity` as some servers write them, counts beyond 64
-bits): those were not told.
+JSON has numbers that nothing behind us can carry, such as counts beyond 64 bits: those were not told.
 """
 
 from typing import Any
 
 from responses_api.protocol.plain import Json
+from workers.backends.logprobs import read_logprobs as logprobs_of
 from workers.backends.parts import UsageReport
-from workers.backends.values import count_of, log_prob
+from workers.backends.values import count_of
 
 
 def read_usage(usage: Json) -> UsageReport:
@@ -25,19 +25,8 @@ def read_usage(usage: Json) -> UsageReport:
 
 
 def read_logprobs(logprobs: Any) -> tuple[Json, ...]:
-    """`choice.logprobs` as `LogProb` objects, `bytes` and `top_logprobs` always there."""
-    told = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return tuple(
-        {**token, "top_logprobs": [top for _, top in _tokens(entry.get("top_logprobs"))]}
-        for entry, token in _tokens(told)
-    )
-
-
-def _tokens(entries: Any) -> list[tuple[Json, Json]]:
-    """The entries that tell of a token, each with what it tells."""
-    told = (entry for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict))
-    read = ((entry, log_prob(entry.get("token"), entry.get("logprob"), entry.get("bytes"))) for entry in told)
-    return [(entry, token) for entry, token in read if token is not None]
+    """`choice.logprobs` as `LogProb` objects."""
+    return logprobs_of(logprobs.get("content")) if isinstance(logprobs, dict) else ()
 
 
 def _detail(usage: Json, group: str, name: str) -> Any:

@@ -1,0 +1,21 @@
+"""Log probabilities as several formats tell them, as `LogProb` objects of the specification."""
+
+from typing import Any
+
+from responses_api.protocol.plain import Json
+from workers.backends.values import log_prob
+
+
+def read_logprobs(tokens: Any) -> tuple[Json, ...]:
+    """The tokens of a list that says so much of each; `bytes` and `top_logprobs` are always there."""
+    return tuple(
+        {**token, "top_logprobs": [top for _, top in _tokens(entry.get("top_logprobs"))]}
+        for entry, token in _tokens(tokens)
+    )
+
+
+def _tokens(entries: Any) -> list[tuple[Json, Json]]:
+    """The entries that tell of a token, each with what it tells."""
+    told = (entry for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict))
+    read = ((entry, log_prob(entry.get("token"), entry.get("logprob"), entry.get("bytes"))) for entry in told)
+    return [(entry, token) for entry, token in read if token is not None]

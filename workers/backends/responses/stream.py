@@ -1,0 +1,176 @@
+"""Responses answers, streamed or whole, as parts.
+
+Servers of this format differ in small ways; what is read here is the union of what they send. The reading rules:
+
+- an event's type is that of its data, else the name of its frame; one that is not known here says nothing, nor do
+  numbers: `sequence_number` may be missing, wrong or right;
+- what an event is about is found by `slots`, what was told already by `telling`: an item that comes again, done or in
+  the final response, adds what was not told of it, and nothing else;
+- an answer is whole when it told one of the three terminal events; `[DONE]` alone ends nothing;
+- a response that its backend cancelled is a failure: nobody here asked for that;
+- data that is not a JSON object is a keep-alive, unless it begins like one: then it is a broken object.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from responses_api.protocol import event_types as t
+from responses_api.protocol.backend import BackendSpec
+from responses_api.protocol.errors import ProtocolError, model_error
+from responses_api.protocol.job import Job
+from responses_api.protocol.plain import Json
+from responses_api.protocol.sse import SseEvent
+from workers.backends.errors import from_stream_error
+from workers.backends.parts import Part, Stop, StopReason
+from workers.backends.responses import state
+from workers.backends.responses.chaining import stores
+from workers.backends.responses.figures import read_usage
+from workers.backends.responses.telling import Teller
+from workers.backends.values import parse_object
+from workers.backends.wire import AnswerBytes
+
+_CUT_OFF: Final = "The backend's answer was cut off before its end."
+_TERMINAL: Final = {
+    t.COMPLETED: "completed",
+    t.INCOMPLETE: "incomplete",
+    t.FAILED: "failed",
+    "response.cancelled": "cancelled",
+}
+
+
+class ResponsesStream:
+    """One answer from its bytes, cut anywhere; see `registry.AnswerStream`."""
+
+    def __init__(self, job: Job) -> None:
+        self.finished = False
+        self._bytes = AnswerBytes()
+        self._teller = Teller(BackendSpec.from_plain(job.backend))
+        self._items = len(job.context) if stores(job) else None
+        self._reason: StopReason | None = None
+        self._failure: ProtocolError | None = None
+
+    def feed(self, chunk: bytes) -> list[Part]:
+        """The parts that this chunk completes."""
+        return [] if self.finished else self._read_events(self._bytes.feed(chunk))
+
+    def close(self) -> list[Part]:
+        """The rest of the answer, `Stop` at its end. Raises `ProtocolError` when it failed or was cut off."""
+        parts: list[Part] = []
+        if self._bytes.is_body:
+            parts = self._read_body()
+        elif not self.finished:
+            parts = self._read_events(self._bytes.close())
+        self.finished = True
+        if self._failure is not None:
+            raise self._failure
+        if self._reason is None:
+            raise model_error(_CUT_OFF)
+        return [*parts, Stop(self._reason)]
+
+    def _read_events(self, events: list[SseEvent]) -> list[Part]:
+        parts: list[Part] = []
+        for event in events:
+            if self.finished:
+                break
+            self._read_event(event, parts)
+        return parts
+
+    def _read_event(self, event: SseEvent, parts: list[Part]) -> None:
+        data = event.data.strip()
+        if not data.startswith("{"):
+            return
+        try:
+            told = parse_object(data)
+        except ValueError:
+            self._fail(model_error("The backend's answer was cut off in the middle of an event."))
+            return
+        kind = told.get("type")
+        if not isinstance(kind, str) or event.event == t.ERROR:
+            kind = event.event
+        self._take(kind or "", told, parts)
+
+    def _read_body(self) -> list[Part]:
+        """An answer that came as one response, although a stream was asked for."""
+        parts: list[Part] = []
+        try:
+            body = parse_object(self._bytes.body())
+        except ValueError:
+            self._fail(model_error(_CUT_OFF))
+            return parts
+        if isinstance(body.get("output"), list):
+            self._begin(body, parts)
+            self._end(body, "", parts)
+        elif body.get("error") or body.get("type") == t.ERROR:
+            self._fail(from_stream_error(_error_in(body)))
+        return parts
+
+    def _take(self, kind: str, event: Json, parts: list[Part]) -> None:
+        if kind in (t.CREATED, t.IN_PROGRESS, t.QUEUED):
+            self._begin(event.get("response"), parts)
+        elif kind in _TERMINAL:
+            self._end(event.get("response"), _TERMINAL[kind], parts)
+        elif kind == t.ERROR:
+            self._fail(from_stream_error(_error_in(event)))
+        elif not kind and event.get("error"):
+            self._fail(from_stream_error(event["error"]))
+        else:
+            self._tell(self._teller.take(kind, event), parts)
+
+    def _tell(self, told: Iterable[Part], parts: list[Part]) -> None:
+        try:
+            parts.extend(told)
+        except ValueError:
+            self._fail(model_error("The backend's answer has values that are nested too deeply."))
+
+    def _begin(self, response: Any, parts: list[Part]) -> None:
+        """The response is there: where the backend keeps it, its id is what the next one goes on from."""
+        told = response.get("id") if isinstance(response, dict) else None
+        if self._items is not None and isinstance(told, str) and told:
+            parts.append(state.of_response(told, self._items))
+            self._items = None
+
+    def _end(self, response: Any, status: str, parts: list[Part]) -> None:
+        """The response has ended; `status` is what its event says, which its own word goes before."""
+        response = response if isinstance(response, dict) else {}
+        own = response.get("status")
+        ending = _ENDINGS.get(own if isinstance(own, str) and own in _ENDINGS else status)
+        if ending is None:
+            self._fail(model_error(_CUT_OFF))
+            return
+        if isinstance(response.get("usage"), dict):
+            parts.append(read_usage(response["usage"]))
+        ending(self, response, parts)
+        self.finished = True
+
+    def _complete(self, response: Json, parts: list[Part]) -> None:
+        self._tell(self._teller.rest(response.get("output")), parts)
+        self._reason = "tool_calls" if self._teller.has_called else "stop"
+
+    def _cut_short(self, response: Json, parts: list[Part]) -> None:
+        self._tell(self._teller.rest(response.get("output")), parts)
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, dict) else None
+        self._reason = "content_filter" if reason == "content_filter" else "length"
+
+    def _failed(self, response: Json, parts: list[Part]) -> None:
+        self._fail(from_stream_error(response.get("error")))
+
+    def _cancelled(self, response: Json, parts: list[Part]) -> None:
+        self._fail(model_error("The backend cancelled its answer."))
+
+    def _fail(self, failure: ProtocolError) -> None:
+        self._failure = self._failure or failure
+        self.finished = True
+
+
+_ENDINGS: Final[dict[str, Callable[[ResponsesStream, Json, list[Part]], None]]] = {
+    "completed": ResponsesStream._complete,
+    "incomplete": ResponsesStream._cut_short,
+    "failed": ResponsesStream._failed,
+    "cancelled": ResponsesStream._cancelled,
+}
+
+
+def _error_in(event: Json) -> Any:
+    """The error of an event, which holds it under `error` or is it."""
+    return event.get("error") or {**event, "type": None}
