@@ -19,9 +19,16 @@ from typing import Any, Self
 
 from tests.support.actor import act, is_slow
 from tests.support.chat import chat_error
+from tests.support.messages_actor import act_messages
 from tests.support.upstream_http import Chunks, Connection, End, Reply, Request
 
-PATHS = {"chat": "/chat/completions", "count": "/chat/completions/input_tokens", "tokenize": "/tokenize"}
+PATHS = {
+    "chat": "/chat/completions",
+    "count": "/chat/completions/input_tokens",
+    "tokenize": "/tokenize",
+    "messages": "/messages",
+    "count_messages": "/messages/count_tokens",
+}
 SLOW_GAP_MS = 10
 
 __all__ = ["PATHS", "Reply", "Request", "ScriptedUpstream"]
@@ -138,6 +145,9 @@ class ScriptedUpstream:
     def _unscripted(self, request: Request) -> Reply:
         if self._actor and request.path.endswith(PATHS["chat"]):
             return _acted(request.body)
+        if self._actor and request.path.partition("?")[0].endswith(PATHS["messages"]):
+            status, body = act_messages(request.body)
+            return Reply(body, status)
         return Reply(chat_error(f"no script for {request.method} {request.path}"), 500)
 
     # ---- the thread

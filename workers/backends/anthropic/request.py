@@ -42,6 +42,9 @@ from workers.backends.anthropic.tools import mark, tools
 from workers.backends.anthropic.turns import THINKING, build_turns
 
 VERSION: Final = "2023-06-01"
+"""The version that every server of the format knows. The next one, of October 2026, takes away what this one leaves to
+the model (sampling), and gives nothing for it that is used here.
+"""
 
 OWN_FIELDS: Final = frozenset(
     {
@@ -58,6 +61,7 @@ OWN_FIELDS: Final = frozenset(
         "service_tier",
         "inference_geo",
         "speed",
+        "workspace_id",
         "user_profile_id",
     }
 )
