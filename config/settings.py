@@ -316,6 +316,7 @@ UNFOLD = {
                         ("Audit log", "history", "admin:tenants_auditevent_changelist", "may_look"),
                         ("Tenants", "domain", "admin:tenants_tenant_changelist", "is_operator"),
                         ("Backends", "dns", "admin:responses_api_backend_changelist", "is_operator"),
+                        ("Routes", "alt_route", "admin:responses_api_route_changelist", "is_operator"),
                         ("Operators", "person", "admin:auth_user_changelist", "is_operator"),
                     )
                 ],

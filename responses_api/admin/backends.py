@@ -3,12 +3,14 @@
 from typing import Any, Final
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from responses_api.admin.backend_form import BackendForm
 from responses_api.models import Backend, Route
 from responses_api.services import backend_keys
+from responses_api.services.health import breakers_now
 from tenants.admin.base import OperatorAdmin, TabularInline, is_operator, show_time
 
 
@@ -24,6 +26,7 @@ class RouteInline(TabularInline):
         "cached_input_price",
         "output_price",
         "position",
+        "weight",
     )
     extra = 0
     min_num = 0
@@ -37,6 +40,18 @@ class RouteInline(TabularInline):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Operators alone, as their backend."""
         return is_operator(request)
+
+
+class BackendList(ChangeList):
+    """The list, with the state of each backend's breaker as `breaker_now`."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Read the page."""
+        super().get_results(request)
+        rows: Any = self.result_list
+        states = breakers_now([row.name for row in rows]) or {}
+        for row in rows:
+            row.breaker_now = states.get(row.name)
 
 
 _FIELDSETS: Final[Any] = (
@@ -71,7 +86,7 @@ _FIELDSETS: Final[Any] = (
 class BackendAdmin(OperatorAdmin):
     """Where models run. A change is used by every process within `ANTIPHON_CACHE_SECONDS`."""
 
-    list_display = ("name", "kind", "base_url", "is_enabled", "models_served")
+    list_display = ("name", "kind", "base_url", "is_enabled", "breaker", "models_served")
     list_filter = ("is_enabled",)
     search_fields = ("name", "base_url", "routes__model")
     inlines = (RouteInline,)
@@ -103,6 +118,15 @@ class BackendAdmin(OperatorAdmin):
         if backend_keys.opens(backend):
             return "stored, encrypted"
         return "lost: ANTIPHON_SEAL_KEYS has no key that opens it. Enter it again."
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """The list that knows the breakers."""
+        return BackendList
+
+    @admin.display(description="breaker", empty_value="–")
+    def breaker(self, backend: Any) -> str | None:
+        """How the workers' breaker stands now; nothing where Valkey does not tell."""
+        return None if backend.breaker_now is None else str(backend.breaker_now)
 
     @admin.display(description="models")
     def models_served(self, backend: Backend) -> str:

@@ -26,6 +26,7 @@ _RAW_COLUMNS: Final = (
     "incomplete_details",
     "extensions",
     "policy_decisions",
+    "tried",
     "request",
 )
 
@@ -106,7 +107,10 @@ def read(row: Any, *, playground: str = "") -> Reading:
 
 def _work(row: Any, line: Any) -> list[Fact]:
     """Who worked on it, how often, and how long."""
-    facts: list[tuple[str, Any]] = [("backend", row.backend or "none")]
+    facts: list[tuple[str, Any]] = [
+        (f"passed over: {entry['backend']}", _why_passed_over(entry)) for entry in row.tried or ()
+    ]
+    facts.append(("backend", row.backend or "none"))
     if row.request.get("background"):
         facts.append(("in the background", "followed" if row.is_followed else "nobody followed its stream"))
         facts.append(("workers that had it before", row.attempt))
@@ -119,6 +123,12 @@ def _work(row: Any, line: Any) -> list[Fact]:
     elif row.completed_at is not None:
         facts.append(("seconds until its end", row.completed_at - row.created_at))
     return [_fact(name, value) for name, value in facts]
+
+
+def _why_passed_over(entry: Json) -> str:
+    """Why a target gave no answer: see `workers/failover.py`."""
+    status = "" if entry["status"] is None else f" (status {entry['status']})"
+    return f"{entry['model']}: {entry['reason']}{status} after {entry['ms']:,} ms"
 
 
 def _settings(request: Json) -> list[Fact]:

@@ -141,6 +141,17 @@ class BreakerState:
     standing: Standing
     seconds: float = 0.0
 
+    def __str__(self) -> str:
+        return _WORDS[self.standing].format(max(1, round(self.seconds)))
+
+
+_WORDS: Final[dict[Standing, str]] = {
+    "closed": "closed",
+    "doubtful": "closed, after a failure",
+    "open": "open for {} s",
+    "half_open": "half open: the next request tries it",
+}
+
 
 def breakers(backends: Sequence[str]) -> dict[str, BreakerState]:
     """How the breakers of these backends stand now. Blocks: for threads. Raises RedisError or OSError."""

@@ -32,6 +32,7 @@ _COLUMNS: Final = (
     "incomplete_details",
     "extensions",
     "policy_decisions",
+    "tried",
     "request",
 )
 _LEDGER: Final = tuple(

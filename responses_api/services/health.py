@@ -1,16 +1,19 @@
 """Whether a response could be generated now: its parts, what waits in the queues, and which workers live."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from celery import current_app
 from django.db import ProgrammingError, connection
+from redis.exceptions import RedisError
 
 from responses_api.dispatch import QUEUES, waiting_messages
+from responses_api.eventlog.backends import BreakerState, breakers
 from responses_api.eventlog.claims import Worker, is_anybody_there, workers
 from responses_api.eventlog.connection import blocking_client
 from responses_api.eventlog.turns import Waiting, waiting
+from responses_api.models import Backend
 from tenants.scoping import operator_scope
 
 
@@ -25,11 +28,14 @@ class QueueNow:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How the service is. Queues and workers are None where Valkey or the broker did not answer."""
+    """How the service is. Queues, workers and breakers (by the names of enabled backends) are None where Valkey or the
+    broker did not answer.
+    """
 
     parts: dict[str, str]
     queues: list[QueueNow] | None
     workers: list[Worker] | None
+    breakers: dict[str, BreakerState] | None
 
     @property
     def is_ready(self) -> bool:
@@ -50,7 +56,22 @@ def service_now() -> Service:
         parts=states,
         queues=_queues() if {"valkey", "broker"} <= answers else None,
         workers=workers() if "valkey" in answers else None,
+        breakers=_all_breakers() if {"valkey", "database"} <= answers else None,
     )
+
+
+def breakers_now(backends: Sequence[str]) -> dict[str, BreakerState] | None:
+    """The breakers of these backends; None where Valkey does not answer."""
+    try:
+        return breakers(backends)
+    except (RedisError, OSError):
+        return None
+
+
+def _all_breakers() -> dict[str, BreakerState] | None:
+    with operator_scope():  # the rows are nobody's; the scope bounds the time of the query
+        names = list(Backend.objects.filter(is_enabled=True).order_by("name").values_list("name", flat=True))
+    return breakers_now(names)
 
 
 def _queues() -> list[QueueNow]:

@@ -22,6 +22,7 @@ from tenants.scoping import operator_scope
 T = TypeVar("T")
 
 _TOKENS = re.compile("[0-9]{1,10}")
+_SMALL = re.compile("[0-9]{1,5}")
 _PRICES = re.compile(r"\d{1,8}(\.\d{1,6})?(,\d{1,8}(\.\d{1,6})?){1,2}", re.ASCII)
 _TIMEOUTS = ("connect", "first_byte", "idle", "total")
 _KIND_HELP = (
@@ -44,6 +45,14 @@ _WINDOW_HELP = (
 _PRICE_HELP = (
     "what a million tokens of the model, or of each of the models, cost in the currency of ANTIPHON_CURRENCY: input, "
     "output and, if it differs, input that the backend had cached; may be repeated. Without it they cost nothing"
+)
+_POSITION_HELP = (
+    "which backend is asked first for the model, or for each of the models: the one with the lowest position, 0 unless "
+    "told; where it gives no answer, the next one. May be repeated"
+)
+_WEIGHT_HELP = (
+    "of several backends with the same position each gets requests in proportion to its weight, 1 unless told; may be "
+    "repeated"
 )
 
 
@@ -83,6 +92,11 @@ class Command(BaseCommand):
             metavar="[PUBLIC=]INPUT,OUTPUT[,CACHED]",
             help=_PRICE_HELP,
         )
+        for option, metavar, text in (
+            ("--position", "[PUBLIC=]NUMBER", _POSITION_HELP),
+            ("--weight", "[PUBLIC=]NUMBER", _WEIGHT_HELP),
+        ):
+            parser.add_argument(option, action="append", default=[], metavar=metavar, help=text)
         parser.add_argument(
             "--token-counting", choices=[name for name, _ in TOKEN_COUNTING], help=_COUNTING_HELP
         )
@@ -99,6 +113,9 @@ class Command(BaseCommand):
             told[model]["context_window"] = tokens
         for model, prices in _by_model(options["prices"], served, _read_prices, "--price").items():
             told[model] |= prices
+        for field in ("position", "weight"):
+            for model, number in _by_model(options[field], served, _read_small, f"--{field}").items():
+                told[model][field] = number
         fields = {key: options[key] for key in ("kind", "base_url", "api_key_env")}
         fields |= {
             f"{timeout}_timeout": options[f"{timeout}_timeout"]
@@ -165,12 +182,18 @@ def _by_model(
 
 _FORMS: Final = {
     "--context-window": "a number of tokens nor PUBLIC=TOKENS",
+    "--position": "a number nor PUBLIC=NUMBER",
+    "--weight": "a number nor PUBLIC=NUMBER",
     "--price": "INPUT,OUTPUT nor INPUT,OUTPUT,CACHED nor PUBLIC= and one of them",
 }
 
 
 def _read_window(text: str) -> int | None:
     return int(text) if _TOKENS.fullmatch(text) else None
+
+
+def _read_small(text: str) -> int | None:
+    return int(text) if _SMALL.fullmatch(text) else None
 
 
 def _read_prices(text: str) -> dict[str, Decimal | None] | None:

@@ -109,6 +109,10 @@ def test_a_missing_key_variable_is_told_and_its_value_is_asked_of_nobody(
         (["--model", "a", "--context-window", "many"], URL, "neither a number of tokens"),
         (["--model", "a", "--context-window", "b=10"], URL, "neither a number of tokens"),
         (["--model", "a", "--context-window", "9999999999"], URL, "context_window"),
+        (["--model", "a", "--position", "first"], URL, "neither a number nor PUBLIC=NUMBER"),
+        (["--model", "a", "--position", "99999"], URL, "position"),
+        (["--model", "a", "--weight", "0"], URL, "weight"),
+        (["--model", "a", "--weight", "b=2"], URL, "--weight 'b=2'"),
         (["--model", "a", "--token-counting", "by hand"], URL, "by hand"),
         ([], URL, "--model"),
         (["--model", "a", "--kind", "telepathy"], URL, "telepathy"),
@@ -121,6 +125,15 @@ def test_bad_values_are_refused_with_a_sentence_and_nothing_is_saved(
         add_backend("one", *arguments, url=url)
     assert not Backend.objects.exists()
     assert not Route.objects.exists()
+
+
+def test_positions_and_weights_are_for_each_model_or_for_one_and_stay_until_others_are_given() -> None:
+    add_backend("one", "--model", "a", "--model", "b", "--position", "2", "--weight", "b=5", "--weight", "3")
+    add_backend("one", "--model", "a", "--model", "b", "--position", "b=0")
+    found = {name: (model.first.position, model.first.weight) for name, model in read_models().items()}
+    assert found == {"a": (2, 3), "b": (0, 5)}
+    add_backend("two", "--model", "a")
+    assert served()["a"][1] == "two"
 
 
 def test_a_disabled_backend_serves_nothing_and_the_next_one_takes_over() -> None:
