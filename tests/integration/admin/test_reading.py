@@ -273,3 +273,9 @@ def test_a_question_with_a_fault_is_not_exported(operator: Client, friend: Tenan
     answered = operator.get(f"{RESPONSES}export/?q=hello")
     assert answered.status_code == 302
     assert answered.headers["Location"] == f"{RESPONSES}?q=hello"
+
+
+def test_the_backend_options_of_a_request_are_among_its_settings(operator: Client, friend: Tenant) -> None:
+    page = html(operator, page_of(store(friend, {"antiphon:backend_options": {"top_k": 40}})))
+    assert "backend_options" in page
+    assert "&quot;top_k&quot;: 40" in page
