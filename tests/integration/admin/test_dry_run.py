@@ -75,7 +75,7 @@ def test_tools_that_are_not_functions_are_judged_too(owner: Client, friend: Tena
     assert "Rule 'good' of the tenant's policy, version 1, allows MCP tools of servers at" in page
     assert "must not have a user's name or password before its host" in page
     assert "switches tools that this server runs off." in page
-    assert "This server does not serve such tools" in page
+    assert "Served where the model's backend takes it" in page
 
 
 @pytest.mark.parametrize(

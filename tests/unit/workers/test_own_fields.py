@@ -33,7 +33,7 @@ OWN: dict[str, dict[str, tuple[str, ...]]] = {
         "the form of the answer": ("text",),
         "what is kept": ("store", "metadata", "include"),
         "the queue and its price": ("service_tier",),
-        "who asks": ("user", "safety_identifier", "prompt_cache_key"),
+        "who asks": ("user", "safety_identifier"),
     },
     "anthropic": {
         "the model": ("model",),
