@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 from pytest_django import Settings
 
 from responses_api.models import Backend
@@ -154,6 +154,19 @@ def test_a_key_that_is_gone_or_lost_or_meant_for_another_server_is_told_of_in_th
     assert reason_of(before) == "no key is stored with the backend any more"
     Backend.objects.all().delete()
     assert reason_of(before) == "no key is stored with the backend any more"
+
+
+def test_a_key_that_was_found_lasts_while_the_database_does_not_answer(settings: Settings) -> None:
+    settings.CACHE_SECONDS = 0
+    settings.STATEMENT_SECONDS = 0.05
+    backend, unknown = stored(), stored("two", OTHER)
+    assert found(backend) == KEY
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE responses_api_backend")
+        assert found(backend) == KEY
+        with pytest.raises(ProtocolError) as away:
+            found(unknown)
+    assert (away.value.status, away.value.code) == (503, "overloaded")
 
 
 def test_what_is_sealed_anew_needs_the_old_seal_key_no_more(settings: Settings) -> None:
