@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.quotas.spending import Used, said_in
 from workers.backends.counting import Reading
-from workers.backends.registry import adapter_for
+from workers.backends.registry import adapter_of
 
 
 def counted(job: Job, output: Sequence[Json]) -> Used:
@@ -14,7 +15,7 @@ def counted(job: Job, output: Sequence[Json]) -> Used:
 
     Never more than was reserved for it.
     """
-    adapter = adapter_for(job.backend["kind"])
+    adapter = adapter_of(BackendSpec.from_plain(job.backend))
     said = Reading(said_in(output)).count()
     read = adapter.read(adapter.build(job)).count()
     if job.reserved is not None:

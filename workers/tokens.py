@@ -10,7 +10,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from workers.backends.client import UpstreamClient
 from workers.backends.counting import UPSTREAM_COUNTERS
-from workers.backends.registry import adapter_for
+from workers.backends.registry import adapter_of
 from workers.opening import opened_beside
 
 log = structlog.get_logger(__name__)
@@ -38,7 +38,7 @@ async def count_tokens(job: Job, upstream: UpstreamClient) -> int:
 
 
 def _count_here(job: Job) -> int:
-    adapter = adapter_for(job.backend["kind"])
+    adapter = adapter_of(BackendSpec.from_plain(job.backend))
     return adapter.read(adapter.build(job)).count()
 
 

@@ -1,7 +1,7 @@
 """The local model as a backend of the service: `python -m config.local.backend URL`.
 
-The first run adds it. Later ones change its address alone, so that what the operator changed (switched it off, other
-timeouts, more routes) stays as it is.
+The first run adds it. Later ones change what follows from the model and where it is served, its address and that its
+tools are emulated; what the operator changed (switched it off, other timeouts, more routes) stays as it is.
 """
 
 import os
@@ -14,10 +14,13 @@ from config.local.model import CONTEXT_WINDOW
 from config.local.model import NAME as MODEL
 
 NAME = "local"
+TOOLS = "emulated"
 
 
 def register(base_url: str) -> None:
-    """Add the backend at `base_url`, or move the one that is there."""
+    """Add the backend at `base_url`, or move the one that is there. The model knows no tools: one that was added before
+    they could be emulated has them from now on.
+    """
     from responses_api.models import Backend
 
     backend = Backend.objects.filter(name=NAME).first()
@@ -30,10 +33,11 @@ def register(base_url: str) -> None:
             f"--context-window={CONTEXT_WINDOW}",
             "--token-counting=llama_cpp",
             "--images=noted",
+            f"--tools={TOOLS}",
         )
-    elif backend.base_url != base_url:
-        backend.base_url = base_url
-        backend.save(update_fields=["base_url"])
+    elif (backend.base_url, backend.tools) != (base_url, TOOLS):
+        backend.base_url, backend.tools = base_url, TOOLS
+        backend.save(update_fields=["base_url", "tools"])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from workers.backends.counting import UPSTREAM_COUNTERS
 from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
-from workers.backends.registry import Adapter, AnswerStream, adapter_for, resumed
+from workers.backends.registry import Adapter, AnswerStream, adapter_of, resumed
 from workers.backends.withholding import as_shown
 
 _T = TypeVar("_T")
@@ -131,7 +131,7 @@ class _Call:
 
     async def connect(self) -> AnswerStream:
         """Send the request; returns when the backend accepted it. Raises what it refused it with."""
-        adapter = adapter_for(self._spec.kind)
+        adapter = adapter_of(self._spec)
         self._asked = await self._made(lambda: self._body(adapter))
         shorter = await self._made(lambda: adapter.shorten(self._job, self._asked))
         await self._ask(adapter, shorter)
@@ -145,7 +145,7 @@ class _Call:
         self.hang_up()
         self._asked, self._size = body, 0
         self._first_byte_by = self._by(self._spec.connect_timeout + self._spec.first_byte_timeout)
-        await self._ask(adapter_for(self._spec.kind))
+        await self._ask(adapter_of(self._spec))
         return True
 
     async def _ask(self, adapter: Adapter, shorter: Json | None = None) -> None:
@@ -167,7 +167,7 @@ class _Call:
 
     async def count(self) -> int:
         """Ask the backend to count. An answer that is no count is a `model_error`, whatever its status."""
-        adapter, counter = adapter_for(self._spec.kind), UPSTREAM_COUNTERS[self._spec.token_counting]
+        adapter, counter = adapter_of(self._spec), UPSTREAM_COUNTERS[self._spec.token_counting]
         body = await self._made(
             lambda: encode(counter.body(adapter.build(self._job), self._job.upstream_model))
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from workers.backends.anthropic import models as claude_models
@@ -19,6 +20,7 @@ from workers.backends.chat_completions import reading as chat_reading
 from workers.backends.chat_completions import request as chat_request
 from workers.backends.chat_completions.stream import ChatStream
 from workers.backends.counting import Reading
+from workers.backends.emulation import adapter as emulation
 from workers.backends.gemini import reading as gemini_reading
 from workers.backends.gemini import request as gemini_request
 from workers.backends.gemini.stream import GeminiStream
@@ -142,6 +144,18 @@ KINDS: dict[str, Adapter] = {
         shorten=shorten,
     ),
 }
+
+
+def adapter_of(spec: BackendSpec) -> Adapter:
+    """The adapter of a backend, with tools put around it where its models have none. Raises as `adapter_for`."""
+    adapter = adapter_for(spec.kind)
+    if spec.tools != "emulated":
+        return adapter
+    return replace(
+        adapter,
+        build=partial(emulation.build, adapter.build),
+        open_stream=partial(emulation.open_stream, adapter.open_stream),
+    )
 
 
 def adapter_for(kind: str) -> Adapter:
