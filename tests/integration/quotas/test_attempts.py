@@ -21,7 +21,7 @@ from responses_api.services.running import running_snapshot
 from tenants.models import Tenant
 from tests.integration.builders import job_of
 from tests.integration.quotas.conftest import SetLimit, open_reservations, principal_of, rows, standings
-from tests.integration.services.test_background import begin, ended, lose
+from tests.integration.services.attempts import begin, ended, lose
 from tests.support.chat import chat_stream
 from tests.support.client import wait_until
 from tests.support.upstream import ScriptedUpstream
