@@ -13,12 +13,14 @@ import re
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from tests.support.actor import act, is_slow
 from tests.support.chat import chat_error
+from tests.support.gemini_actor import act_gemini, count_gemini
 from tests.support.messages_actor import act_messages
 from tests.support.upstream_http import Chunks, Connection, End, Reply, Request
 
@@ -28,6 +30,9 @@ PATHS = {
     "tokenize": "/tokenize",
     "messages": "/messages",
     "count_messages": "/messages/count_tokens",
+    "gemini": ":streamGenerateContent",
+    "gemini_whole": ":generateContent",
+    "gemini_count": ":countTokens",
 }
 SLOW_GAP_MS = 10
 
@@ -143,11 +148,13 @@ class ScriptedUpstream:
         return next((self._standing[key] for key in keys if key in self._standing), None)
 
     def _unscripted(self, request: Request) -> Reply:
-        if self._actor and request.path.endswith(PATHS["chat"]):
-            return _acted(request.body)
-        if self._actor and request.path.partition("?")[0].endswith(PATHS["messages"]):
-            status, body = act_messages(request.body)
-            return Reply(body, status)
+        path = request.path.partition("?")[0]
+        act_on = next(
+            (_ACTORS[kind] for kind, ending in PATHS.items() if path.endswith(ending) and kind in _ACTORS),
+            None,
+        )
+        if self._actor and act_on is not None:
+            return act_on(request.body)
         return Reply(chat_error(f"no script for {request.method} {request.path}"), 500)
 
     # ---- the thread
@@ -177,6 +184,23 @@ def _acted(body: Any) -> Reply:
         return Reply(reply)
     frames = [at.end() for at in re.finditer(rb"\n\n", reply)]
     return Reply(reply, chunks=frames, gap_ms=SLOW_GAP_MS)
+
+
+def _replying(act_on: Callable[[Any], tuple[int, bytes]]) -> Callable[[Any], Reply]:
+    def reply(request: Any) -> Reply:
+        status, body = act_on(request)
+        return Reply(body, status)
+
+    return reply
+
+
+_ACTORS: dict[str, Callable[[Any], Reply]] = {
+    "chat": _acted,
+    "messages": _replying(act_messages),
+    "gemini": _replying(partial(act_gemini, streams=True)),
+    "gemini_whole": _replying(partial(act_gemini, streams=False)),
+    "gemini_count": _replying(count_gemini),
+}
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ how a connection ends, and the moment at which the other side closed it.
 import asyncio
 import itertools
 import json
+import re
 import socket
 import struct
 import threading
@@ -87,7 +88,10 @@ class Request:
 
     @property
     def model(self) -> str | None:
-        """The model the request names, if its body says so."""
+        """The model the request names, in its body or its path (`/models/NAME:call`)."""
+        in_path = re.search(r"/(?:models|tunedModels)/([^/:?]+):", self.path)
+        if in_path is not None:
+            return in_path[1]
         try:
             found = self.body.get("model")
         except (ValueError, AttributeError):
