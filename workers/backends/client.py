@@ -22,6 +22,7 @@ from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
 from workers.backends.registry import Adapter, AnswerStream, adapter_of, resumed
+from workers.backends.watch import Watch
 from workers.backends.withholding import as_shown
 
 _T = TypeVar("_T")
@@ -122,7 +123,7 @@ class _Call:
         self._secret = secret
         self._key: str | None = None
         self._response: aiohttp.ClientResponse | None = None
-        self._watch: _Watch | None = None
+        self._watch: Watch | None = None
         self._size = 0
         self._asked: Json = {}
         self._loop = asyncio.get_running_loop()
@@ -157,7 +158,7 @@ class _Call:
             response = await self._post(url, adapter, await self._made(lambda: encode(self._asked)))
         if not 200 <= response.status < 300:
             raise await self._refusal(response)
-        self._watch = _Watch(self._loop, response.content)
+        self._watch = Watch(self._loop, response.content)
 
     def _body(self, adapter: Adapter) -> Json:
         """The body of the request, with the fields of the backend's own that the client has set."""
@@ -174,7 +175,7 @@ class _Call:
         self._first_byte_by = self._ends_at = self._by(_COUNTING_SECONDS)
         url = counter.url(self._spec.base_url.rstrip("/"), self._job.upstream_model)
         response = await self._post(url, adapter, body)
-        self._watch = _Watch(self._loop, response.content)
+        self._watch = Watch(self._loop, response.content)
         answer = bytearray()
         while chunk := await self.read():
             answer += chunk
@@ -259,46 +260,3 @@ class _Call:
         secrets = [self._key or "", urlsplit(self._spec.base_url).netloc]
         error = from_status(response.status, response.headers, bytes(body[:_ERROR_LIMIT]), secrets=secrets)
         return error.after_status(response.status)
-
-
-class _Watch:
-    """Interrupts a read that takes too long, with one timer an answer: a timeout around each read costs a tenth.
-
-    The timer is not moved with the deadline: when it fires early it is only set again.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, content: aiohttp.StreamReader) -> None:
-        self._loop = loop
-        self._content = content
-        self._by: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def expect(self, by: float) -> None:
-        """A read begins that must end by this time of the loop's clock."""
-        self._by = by
-        if self._timer is None or by < self._timer.when():
-            self._set(by)
-
-    def relax(self) -> None:
-        """The read has ended."""
-        self._by = None
-
-    def stop(self) -> None:
-        """The answer has ended."""
-        self._by = None
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _set(self, by: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_at(by, self._fire)
-
-    def _fire(self) -> None:
-        self._timer = None
-        if self._by is None:
-            return
-        if self._loop.time() < self._by:
-            self._set(self._by)
-        else:
-            self._content.set_exception(TimeoutError("the backend is silent"))
