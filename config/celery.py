@@ -20,11 +20,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 from django.conf import settings
 
 from config.logging import configure
-from responses_api.dispatch import AMQP_QUEUE, QUEUES, destination, is_amqp
+from responses_api.dispatch import AMQP_QUEUE, BACKGROUND_QUEUE, QUEUES, destination, is_amqp
 
 _DEFAULT_QUEUE = "antiphon.default"
 _PURGE_SECONDS = 600.0
 _ROLL_UP_SECONDS = 60.0
+# How often somebody looks which routes are due for a check. When they are, the database says: beat forgets.
+_CHECK_SECONDS = 600.0
 # Of the queue for ever: RabbitMQ refuses one that is declared otherwise than it was made.
 _PRIORITIES = 9
 # RabbitMQ would close the channel of a worker that acknowledges nothing for half an hour.
@@ -70,6 +72,21 @@ def _amqp_options() -> dict[str, Any]:
     }
 
 
+def _checks() -> dict[str, Any]:
+    """The look at the routes, where it is switched on."""
+    if settings.CONFORMANCE_HOURS is None:
+        return {}
+    seconds = min(_CHECK_SECONDS, settings.CONFORMANCE_HOURS * 3600)
+    return {
+        "check the routes": {
+            "task": "antiphon.check_routes",
+            "args": ["schedule"],
+            "schedule": seconds,
+            "options": {**destination(BACKGROUND_QUEUE), "expires": seconds},
+        }
+    }
+
+
 app = Celery("antiphon")
 app.conf.update(
     broker_url=settings.CELERY_BROKER_URL,
@@ -109,6 +126,7 @@ app.conf.update(
             "schedule": _ROLL_UP_SECONDS,
             "options": {**destination(_DEFAULT_QUEUE), "expires": _ROLL_UP_SECONDS},
         },
+        **_checks(),
     },
     **_amqp_options(),
 )

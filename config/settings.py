@@ -317,6 +317,7 @@ UNFOLD = {
                         ("Tenants", "domain", "admin:tenants_tenant_changelist", "is_operator"),
                         ("Backends", "dns", "admin:responses_api_backend_changelist", "is_operator"),
                         ("Routes", "alt_route", "admin:responses_api_route_changelist", "is_operator"),
+                        ("Conformance", "fact_check", "conformance", "is_operator"),
                         ("Operators", "person", "admin:auth_user_changelist", "is_operator"),
                     )
                 ],

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from responses_api.admin import playground
+from responses_api.admin import conformance, playground
 from responses_api.admin.dry_run import dry_run
 from tenants.accounts import urls as accounts
 
@@ -14,6 +14,17 @@ urlpatterns = [
     path("admin/policies/try/", admin.site.admin_view(dry_run), name="policy_dry_run"),
     path("admin/playground/", admin.site.admin_view(playground.page), name="playground"),
     path("admin/playground/key/", admin.site.admin_view(playground.key), name="playground_key"),
+    path("admin/conformance/", admin.site.admin_view(conformance.overview), name="conformance"),
+    path(
+        "admin/conformance/runs/<int:run_id>/",
+        admin.site.admin_view(conformance.run_page),
+        name="conformance_run",
+    ),
+    path(
+        "admin/conformance/results/<int:result_id>/",
+        admin.site.admin_view(conformance.result_page),
+        name="conformance_result",
+    ),
     path("admin/logout/", logout),  # also for who was taken out of a team, whom the admin does not let in
     path("admin/", admin.site.urls),
     path("", include((accounts.sign_up, "sign_up"))),

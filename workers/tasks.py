@@ -1,5 +1,6 @@
 """The Celery tasks. Each is a thin shell: it enters the runtime or calls one service."""
 
+import threading
 import uuid
 
 from celery import shared_task
@@ -8,6 +9,7 @@ from django.conf import settings
 
 from responses_api.dispatch import GENERATE, GENERATE_BACKGROUND
 from responses_api.services import once, retention, tenant_end
+from responses_api.services.check_asking import CHECK_ROUTES, check_routes
 from responses_api.services.housekeeping import END_TENANT, PURGE_TENANT, purge_and_tell
 from responses_api.services.reap import reap
 from responses_api.services.rescue import rescue
@@ -16,6 +18,8 @@ from responses_api.services.sweep import sweep
 from tenants.notices import tell_owners
 from tenants.rollup import roll_up
 from workers.runtime import Runtime, process_runtime, running_runtime
+
+_is_ending = threading.Event()
 
 
 @shared_task(name=GENERATE, ignore_result=True)
@@ -72,6 +76,12 @@ def tell_the_owners(tenant_id: str, subject: str, text: str) -> None:
     tell_owners(uuid.UUID(tenant_id), subject, text)
 
 
+@shared_task(name=CHECK_ROUTES, ignore_result=True)
+def check_the_routes(occasion: str) -> None:
+    """Play the conformance suite's scenarios against the routes; breaks off when the worker is told to stop."""
+    check_routes(occasion, _is_ending.is_set)
+
+
 @worker_ready.connect
 def _start(**_: object) -> None:
     """Register the worker as alive before its first job, so that `/readyz` knows of it."""
@@ -82,6 +92,7 @@ def _start(**_: object) -> None:
 @worker_shutting_down.connect
 def _drain(**_: object) -> None:
     """Told to stop, Celery waits for its tasks, however long: what still runs after a while is ended."""
+    _is_ending.set()
     runtime = running_runtime()
     if runtime is not None:
         runtime.stop_after(settings.DRAIN_SECONDS)

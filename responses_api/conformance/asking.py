@@ -70,7 +70,7 @@ async def require_counted(server: Server, longer: Json, shorter: Json, what: str
         long - short >= _FEWEST,
         f"{what} did not reach the model: with 220 words more there are {long} input tokens instead of {short}",
     )
-    raise NotShown(f"the model does not show that it read {what}, which was counted ({long} tokens)")
+    raise NotShown(f"{what} came to the model, as {long} counted tokens show, and its answer does not")
 
 
 def completed_text(response: Json) -> str:

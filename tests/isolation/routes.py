@@ -60,6 +60,9 @@ CASES: Final[dict[str, Case]] = {
     "admin/tenants/apikey/<path:object_id>/rotate/": _of("/admin/tenants/apikey/{key}/rotate/"),
     "admin/playground/": _of("/admin/playground/?previous_response_id={response}&tenant={tenant}"),
     "admin/playground/key/": _fixed("/admin/playground/key/"),
+    "admin/conformance/": _fixed("/admin/conformance/", "/admin/conformance/?model=test-model"),
+    "admin/conformance/runs/<int:run_id>/": _fixed("/admin/conformance/runs/1/"),
+    "admin/conformance/results/<int:result_id>/": _fixed("/admin/conformance/results/1/"),
     "admin/toggle-sidebar/": _fixed("/admin/toggle-sidebar/"),
     "admin/policies/try/": _of("/admin/policies/try/?tenant={tenant}&key={key}"),
     **{

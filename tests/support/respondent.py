@@ -81,6 +81,7 @@ class Respondent:
         self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
         application = web.Application()
         application.router.add_post("/v1/responses", self._create)
+        application.router.add_get("/v1/responses", self._list)
         application.router.add_post("/v1/responses/{id}/cancel", self._cancel)
         application.router.add_get("/v1/responses/{id}", self._get)
         application.router.add_delete("/v1/responses/{id}", self._delete)
@@ -117,6 +118,9 @@ class Respondent:
         if kept["status"] == "in_progress":
             kept["status"] = "cancelled"
         return _json(self._bend({"call": "cancel"}, Sent(200, kept)))
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        return _json(Sent(200, {"object": "list", "data": []}))
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         kept = self._kept.get(request.match_info["id"])
