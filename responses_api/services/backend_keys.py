@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from responses_api.models import Backend
 from responses_api.sealing import SealError, open_backend_key, seal_backend_key
+from tenants import audit
 from tenants.scoping import operator_scope
 
 
@@ -75,6 +76,7 @@ def reseal() -> Resealed:
                 done.lost.append(backend.name)
             else:
                 done.anew.append(backend.name)
+                audit.record("backend.resealed", backend.name, tenant_id=None)
     return done
 
 

@@ -177,6 +177,8 @@ def test_what_is_sealed_anew_needs_the_old_seal_key_no_more(settings: Settings) 
     out = StringIO()
     call_command("reseal_backends", stdout=out)
     assert out.getvalue() == "Sealed anew: one\n"
+    with operator_scope():
+        assert [*AuditEvent.objects.values_list("action", "subject")] == [("backend.resealed", "one")]
     settings.SEAL_KEYS = (NEW,)
     assert key_of("one", URL) == KEY
     settings.SEAL_KEYS = (OLD,)

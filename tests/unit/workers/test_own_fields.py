@@ -9,7 +9,8 @@ from tests.unit.workers.builders import make_job
 from workers.backends.registry import KINDS
 
 _CHAT = {
-    "the model": ("model", "models"),
+    "the model": ("model", "models", "fallbacks"),
+    "where it is asked": ("api_base", "base_url", "api_key"),
     "the conversation": ("messages", "prompt"),
     "the form of the transport": ("stream", "stream_options"),
     "the limit of tokens": ("max_tokens", "max_completion_tokens", "max_new_tokens", "n_predict"),

@@ -31,6 +31,10 @@ OWN_FIELDS = frozenset(
         "model",
         "models",
         "route",
+        "fallbacks",
+        "api_base",
+        "base_url",
+        "api_key",
         "messages",
         "prompt",
         "stream",
@@ -58,7 +62,7 @@ OWN_FIELDS = frozenset(
     }
 )
 """What no client sets by itself: it decides what is asked, of which model, and what it may cost. Under the names that
-servers of this format have for it, gateways (`models`, `route`, `plugins`, `extra_body`) included."""
+servers of this format have for it, gateways (`models`, `fallbacks`, `api_base`, `plugins`, `extra_body` …) included."""
 
 _PLAIN_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 _LOGPROBS = "message.output_text.logprobs"
