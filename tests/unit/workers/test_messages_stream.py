@@ -1,8 +1,12 @@
 """Messages answers as parts: what goes into the state, how a paused one goes on, how an answer has a form."""
 
+import json
 from typing import Any
 
+import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
@@ -17,6 +21,7 @@ from tests.support.messages import (
 )
 from tests.unit.workers.messages import LOOK, body, job
 from tests.unit.workers.server import Exchange, upstream
+from tests.unit.workers.told import final, new_emitter, read_back
 from workers.backends.anthropic.stream import MessagesStream
 from workers.backends.client import UpstreamClient
 from workers.backends.credentials import by_variable
@@ -277,3 +282,78 @@ def test_refusals_by_status(status: int, kind: str, message: str, code: str) -> 
     assert "credit" not in error.message
     if code in ("overloaded", "rate_limit_exceeded"):
         assert error.retry_after == 30
+
+
+# ---------------------------------------------------------------- whatever an upstream says
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+NAMES = (
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "error",
+)
+
+
+def loosely(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """An object with some of the fields, each as it should be or anything else; now and then no object at all."""
+    return JUNK | st.fixed_dictionaries({}, optional={name: each | JUNK for name, each in fields.items()})
+
+
+TEXTS = st.sampled_from(["", "a", "{", '{"a":1}', "\ud800", "\x00"])
+BLOCK = loosely(
+    type=st.sampled_from(["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"]),
+    text=TEXTS,
+    thinking=TEXTS,
+    signature=TEXTS,
+    id=TEXTS,
+    name=TEXTS,
+    input=JUNK,
+    citations=JUNK,
+)
+DELTA = loosely(
+    type=st.sampled_from(
+        ["text_delta", "thinking_delta", "signature_delta", "input_json_delta", "citations_delta"]
+    ),
+    text=TEXTS,
+    thinking=TEXTS,
+    signature=TEXTS,
+    partial_json=TEXTS,
+    stop_reason=st.sampled_from(["end_turn", "pause_turn", "max_tokens"]),
+)
+EVENT = loosely(
+    type=st.sampled_from(NAMES),
+    index=st.integers(0, 2),
+    content_block=BLOCK,
+    delta=DELTA,
+    content=st.lists(BLOCK, max_size=2),
+    message=loosely(usage=JUNK),
+    usage=loosely(input_tokens=JUNK, output_tokens=JUNK, output_tokens_details=JUNK),
+    error=JUNK,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(EVENT, max_size=6), st.booleans(), st.booleans())
+def test_no_json_breaks_the_reader_or_what_is_told(values: list[Any], is_whole: bool, has_form: bool) -> None:
+    stream = MessagesStream(answer_tool="a" if has_form else None)
+    emitter = new_emitter(seal=lambda kind, content: orjson.dumps(content).decode())
+    emitter.start()
+    chunks = [b"data: " + json.dumps(value).encode() + b"\n\n" for value in values]
+    if is_whole and values:
+        chunks = [json.dumps(values[0]).encode()]
+    parts = [part for chunk in (*chunks, event("message_stop")) for part in stream.feed(chunk)]
+    try:
+        for part in parts + stream.close():
+            emitter.feed(part)
+        orjson.dumps(stream.resume(ASKED))
+        emitter.finish()
+    except ProtocolError as error:
+        emitter.fail(error)
+    assert final(read_back(emitter)) == emitter.response

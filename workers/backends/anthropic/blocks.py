@@ -90,7 +90,8 @@ class Block:
         """The block as if it had been told at once."""
         fields = self._fields | {name: "".join(pieces) for name, pieces in self._pieces.items()}
         if self._citations:
-            fields["citations"] = [*(fields.get("citations") or []), *self._citations]
+            told = fields.get("citations")
+            fields["citations"] = [*(told if isinstance(told, list) else ()), *self._citations]
         if self._input:
             fields["input"] = _parsed("".join(self._input))
         return carriable(fields)

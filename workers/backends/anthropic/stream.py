@@ -162,7 +162,11 @@ class MessagesStream:
             return []
         # A message announces its next block when the one before has ended.
         parts = self._end_blocks()
-        is_answer = told.get("type") == "tool_use" and told.get("name") == self._answer_tool
+        is_answer = (
+            self._form is not None
+            and told.get("type") == "tool_use"
+            and told.get("name") == self._answer_tool
+        )
         key = _key(index)
         block = Block((self._pauses, key), told, summarises=self._summarises, is_answer=is_answer)
         if is_answer and self._form is not None:

@@ -6,12 +6,13 @@ one assistant message, and the answers to those calls must follow it at once, in
 
 from collections.abc import Callable, Iterable, Sequence
 
-from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import STATE
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted
 from workers.backends.chat_completions.reasoning import give_back
+from workers.backends.given import Given, answers, given_items
 
 # `developer` is the newer name of the same thing, and only OpenAI's own models know it.
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -32,12 +33,12 @@ def build_messages(
     conversation = _Conversation()
     if instructions:
         conversation.messages.append({"role": "system", "content": instructions})
-    items = [_Item(value, index - new_from) for index, value in enumerate(context)]
-    answers = _answers(items)
+    items = list(given_items(context, new_from))
+    answered = answers(items)
     for index, item in enumerate(items):
         kind = item.value["type"]
         if kind == "function_call":
-            conversation.call(item.value, answers.get(index))
+            conversation.call(item.value, _output(answered[index]) if index in answered else None)
         elif kind == "function_call_output":
             # Told already, right behind the calls; what is called after it belongs to the next round.
             conversation.end_turn()
@@ -120,36 +121,7 @@ class _Conversation:
         return self.messages[-1]
 
 
-class _Item:
-    """An item, and where the client finds it in its request."""
-
-    def __init__(self, value: Json, index: int) -> None:
-        self.value = value
-        self._path = f"input[{index}]" if index >= 0 else None
-
-    def refuse(self, what: str, field: str) -> ProtocolError:
-        """The 400 for something in this item; what lies in the history has no path of its own."""
-        return invalid_request(
-            f"{what} are not supported by this model's backend.",
-            param="input" if self._path is None else self._path + field,
-            code="unsupported_value",
-        )
-
-
-def _answers(items: Sequence[_Item]) -> dict[int, str]:
-    """The answer to each call, by the call's place: a call id may come again once it is answered."""
-    calls: dict[str, int] = {}
-    answers: dict[int, str] = {}
-    for index, item in enumerate(items):
-        value = item.value
-        if value["type"] == "function_call":
-            calls[value["call_id"]] = index
-        elif value["type"] == "function_call_output" and value["call_id"] in calls:
-            answers[calls[value["call_id"]]] = _output(item)
-    return answers
-
-
-def _output(item: _Item) -> str:
+def _output(item: Given) -> str:
     output = item.value["output"]
     if isinstance(output, str):
         return output
@@ -161,7 +133,7 @@ def _output(item: _Item) -> str:
     return "".join(part["text"] for part in output)
 
 
-def _message(item: _Item) -> Json | None:
+def _message(item: Given) -> Json | None:
     """A message; None for an assistant message that says nothing, which servers refuse."""
     role = _ROLES.get(item.value["role"])
     if role is None:
@@ -176,25 +148,25 @@ def _message(item: _Item) -> Json | None:
     return {"role": role, "content": content} if content else None
 
 
-def _content(item: _Item, parts: Sequence[Json]) -> str | list[Json]:
+def _content(item: Given, parts: Sequence[Json]) -> str | list[Json]:
     """A string where there is only text, because every server takes one; else the parts in their order."""
     if all(part["type"] in _TEXT_TYPES for part in parts):
         return "".join(part["text"] for part in parts)
     return [_part(item, part, f".content[{index}]") for index, part in enumerate(parts)]
 
 
-def _part(item: _Item, part: Json, path: str) -> Json:
+def _part(item: Given, part: Json, path: str) -> Json:
     convert = _PARTS.get(part["type"])
     if convert is None:
         raise item.refuse(f"Content parts of type '{part['type']}'", path + ".type")
     return convert(item, part, path)
 
 
-def _text(item: _Item, part: Json, path: str) -> Json:
+def _text(item: Given, part: Json, path: str) -> Json:
     return {"type": "text", "text": part["text"]}
 
 
-def _image(item: _Item, part: Json, path: str) -> Json:
+def _image(item: Given, part: Json, path: str) -> Json:
     if not part.get("image_url"):
         raise item.refuse("Images without an 'image_url'", path + ".image_url")
     image = {"url": part["image_url"]}
@@ -203,7 +175,7 @@ def _image(item: _Item, part: Json, path: str) -> Json:
     return {"type": "image_url", "image_url": image}
 
 
-def _file(item: _Item, part: Json, path: str) -> Json:
+def _file(item: Given, part: Json, path: str) -> Json:
     if part.get("file_url"):
         raise item.refuse("Files by their 'file_url'", path + ".file_url")
     if not part.get("file_data"):
@@ -212,7 +184,7 @@ def _file(item: _Item, part: Json, path: str) -> Json:
     return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
 
 
-_PARTS: dict[str, Callable[[_Item, Json, str], Json]] = {
+_PARTS: dict[str, Callable[[Given, Json, str], Json]] = {
     **dict.fromkeys(_TEXT_TYPES, _text),
     "input_image": _image,
     "input_file": _file,
