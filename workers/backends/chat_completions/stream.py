@@ -4,7 +4,8 @@ Servers of this format differ in small ways; what is read here is the union of w
 rules:
 
 - only choice 0 counts; a chunk may lack `choices`, `delta`, anything;
-- reasoning has several names, often for the same text: the first that is filled counts, once a chunk;
+- reasoning has several names, often for the same text: the first that is filled counts, once a chunk; where it has
+  none, `thinking.py` says what of the content is reasoning;
 - a stream is whole when it told a finish reason or `[DONE]`; anything else was cut off;
 - data that is not a JSON object is a keep-alive, unless it begins like one: then it is a broken object.
 """
@@ -17,6 +18,7 @@ from responses_api.protocol.sse import SseEvent
 from workers.backends.chat_completions.calls import CallReader
 from workers.backends.chat_completions.figures import read_logprobs, read_usage
 from workers.backends.chat_completions.reasoning import ReasoningReader, join_texts
+from workers.backends.chat_completions.thinking import ThinkReader
 from workers.backends.errors import from_stream_error
 from workers.backends.parts import Part, ReasoningDelta, RefusalDelta, Stop, StopReason, TextDelta
 from workers.backends.values import parse_object
@@ -51,6 +53,8 @@ class ChatStream:
         self._bytes = AnswerBytes()
         self._calls = CallReader()
         self._reasoning = ReasoningReader()
+        self._thinking = ThinkReader()
+        self._logprobs: tuple[Json, ...] = ()
         self._done = False
         self._reason: StopReason | None = None
         self._failure: ProtocolError | None = None
@@ -73,6 +77,7 @@ class ChatStream:
             raise self._failure
         if self._reason is None and not self._done:
             raise model_error("The backend's answer was cut off before its end.")
+        self._end_content(parts)
         parts += self._reasoning.report()
         parts.append(Stop(self._reason or "stop"))
         return parts
@@ -147,6 +152,7 @@ class ChatStream:
     def _read_message(self, message: Json, logprobs: Any, parts: list[Part]) -> None:
         reasoning = self._reasoning.read(message)
         if reasoning:
+            self._end_content(parts)
             parts.append(ReasoningDelta(_REASONING, reasoning))
         said: list[Part] = []
         self._read_answer(message, logprobs, said)
@@ -159,14 +165,36 @@ class ChatStream:
         content = message.get("content")
         if type(content) is str:
             if content:
-                parts.append(TextDelta(_TEXT, content, read_logprobs(logprobs) if logprobs else ()))
+                self._read_content(content, read_logprobs(logprobs) if logprobs else (), parts)
         elif isinstance(content, list):
             parts += _content_parts(content)
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal:
+            self._end_content(parts)
             parts.append(RefusalDelta(_REFUSAL, refusal))
         if message.get("tool_calls") or message.get("function_call"):
+            self._end_content(parts)
             self._read_calls(message, parts)
+
+    def _read_content(self, content: str, logprobs: tuple[Json, ...], parts: list[Part]) -> None:
+        if self._thinking.is_text:
+            parts.append(TextDelta(_TEXT, content, logprobs))
+            return
+        # Text that had to wait comes with its tokens; those of tags and of reasoning are nobody's.
+        self._logprobs += logprobs
+        self._tell_content(*self._thinking.read(content), parts)
+
+    def _end_content(self, parts: list[Part]) -> None:
+        if not self._thinking.is_text:
+            self._tell_content(*self._thinking.close(), parts)
+
+    def _tell_content(self, thought: str, text: str, parts: list[Part]) -> None:
+        if thought:
+            self._logprobs = ()
+            parts.append(ReasoningDelta(_REASONING, thought))
+        if text:
+            logprobs, self._logprobs = self._logprobs, ()
+            parts.append(TextDelta(_TEXT, text, logprobs))
 
     def _read_calls(self, message: Json, parts: list[Part]) -> None:
         try:
