@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import orjson
 
@@ -23,9 +23,10 @@ from tests.bench.processes import BenchError, answers, child, only_bench, wait_u
 from tests.bench.procstat import alive
 from tests.bench.report import COLUMNS, Row, bars, build_row, line, write_json
 from tests.bench.service import running_service
-from tests.bench.targets import WORKLOADS, Target, Workload
+from tests.bench.targets import MAIN_KIND, OTHER_KINDS, WORKLOADS, Target, Workload
 
 CONCURRENCY = (1, 32, 128)
+KINDS_AT = 32
 WARM_UP = 2.0  # seconds
 RESULT = ROOT / "var" / "bench.json"
 
@@ -111,18 +112,29 @@ def cell(target: Target, workload: Workload, concurrency: int, store: bool | Non
         seconds=seconds,
         pids=target.pids,
     )
-    return build_row(target.name, workload.name, concurrency, store, measure(spec))
+    name = target.name if target.kind == MAIN_KIND else target.kind
+    return build_row(name, workload.name, concurrency, store, measure(spec))
 
 
 def run_cells(targets: Sequence[Target], options: Options) -> Iterator[Row]:
     """All cells, the targets side by side."""
     for workload in options.workloads:
         for concurrency in options.concurrency:
-            for target in targets:
+            for target in (*targets, *with_other_kinds(targets, workload, concurrency)):
                 for store in target.stores:
                     yield cell(target, workload, concurrency, store, options.seconds)
                     if not all(alive(pid) for pid in target.pids):
                         raise BenchError(f"A process of {target.name} has ended: see the logs in var/bench.")
+
+
+def with_other_kinds(targets: Sequence[Target], workload: Workload, concurrency: int) -> Iterator[Target]:
+    """Antiphon again, with backends of the other kinds behind it."""
+    if workload is not WORKLOADS[0] or concurrency != KINDS_AT:
+        return
+    for target in targets:
+        if target.name == "antiphon":
+            for kind in OTHER_KINDS:
+                yield replace(target, kind=kind, stores=(True,))
 
 
 def run(options: Options) -> bool:

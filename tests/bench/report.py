@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 
 from tests.bench.load import LoadResult, Percentiles
+from tests.bench.targets import OTHER_KINDS
 
 COLUMNS = (
     f"{'target':<9} {'workload':<9} {'conc':>4} {'store':>5} {'per s':>8} {'events/s':>9} "
@@ -83,7 +84,7 @@ def write_json(rows: list[Row], path: Path) -> None:
 
 def find(rows: list[Row], target: str, workload: str, concurrency: int) -> Row | None:
     """The cell a bar speaks of: Antiphon's with `store` on, the peer's only one; None if it was not run."""
-    stores = (True,) if target == "antiphon" else (None,)
+    stores = (None,) if target == "litellm" else (True,)
     for row in rows:
         if (row.target, row.workload, row.concurrency) == (
             target,
@@ -94,9 +95,11 @@ def find(rows: list[Row], target: str, workload: str, concurrency: int) -> Row |
     return None
 
 
-def throughput_bar(rows: list[Row], workload: str, unit: str, at_least: float) -> Bar | None:
+def throughput_bar(
+    rows: list[Row], workload: str, unit: str, at_least: float, target: str = "antiphon"
+) -> Bar | None:
     """At 32 at a time, `at_least` times the peer's answers a second."""
-    ours, theirs = find(rows, "antiphon", workload, 32), find(rows, "litellm", workload, 32)
+    ours, theirs = find(rows, target, workload, 32), find(rows, "litellm", workload, 32)
     if ours is None or theirs is None or not theirs.per_second:
         return None
     ratio = ours.per_second / theirs.per_second
@@ -120,6 +123,7 @@ def bars(rows: list[Row]) -> list[Bar]:
     """Every bar whose two cells were run."""
     found = (
         throughput_bar(rows, "stream0", "streams/s", 5.0),
+        *(throughput_bar(rows, "stream0", f"streams/s of {kind}", 5.0, kind) for kind in OTHER_KINDS),
         throughput_bar(rows, "json", "JSON requests/s", 2.5),
         first_event_bar(rows, "stream0"),
         first_event_bar(rows, "stream10"),

@@ -21,7 +21,7 @@ from config.local.places import ROOT, short_directory, unprivileged_user
 from config.local.postgres import Postgres
 from config.local.valkey import Valkey, free_port
 from tests.bench.processes import FOLDER, BenchError, answers, wait_until
-from tests.bench.targets import WORKLOADS, Target
+from tests.bench.targets import OTHER_KINDS, WORKLOADS, Target
 
 DATA = FOLDER / "service"
 READY_SECONDS = 60.0
@@ -66,6 +66,8 @@ def start_service(stub_port: int, stack: ExitStack) -> Target:
     manage(parts, "migrate", "--verbosity=0")
     key = str(json.loads(manage(parts, "create_tenant", "bench", "--json"))["key"])
     manage(parts, "add_backend", "stub", *backend(stub_port))
+    for kind in OTHER_KINDS:
+        manage(parts, "add_backend", f"stub-{kind}", *other_backend(kind, stub_port))
     for metric, amount in LIMITS.items():
         manage(parts, "set_limit", "bench", "--metric", metric, "--amount", amount)
     port = free_port()
@@ -108,6 +110,12 @@ def backend(stub_port: int) -> list[str]:
     """The options of `add_backend` for the stub."""
     named = [argument for workload in WORKLOADS for argument in ("--model", workload.model)]
     return ["--kind", "chat_completions", "--base-url", f"http://{HOST}:{stub_port}/v1", *named]
+
+
+def other_backend(kind: str, stub_port: int) -> list[str]:
+    """The options of `add_backend` for the stub as a backend of this kind."""
+    model = f"{WORKLOADS[0].model}-{kind}={WORKLOADS[0].model}"
+    return ["--kind", kind, "--base-url", f"http://{HOST}:{stub_port}/v1", "--model", model]
 
 
 def manage(parts: Parts, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""A stub upstream that speaks Chat Completions as fast as one asyncio process can.
+"""A stub upstream that speaks the wire formats of all backends as fast as one asyncio process can.
 
 Run it with `python -m tests.bench.stub --port N`. The model name picks the answer (see
 `scripts.SCRIPTS`). `GET /healthz` tells that it is up. Any other path or model gets a 404, so a client that
@@ -12,8 +12,20 @@ import re
 
 import orjson
 
-from tests.bench.scripts import SCRIPTS, Script
+from tests.bench.scripts import DELTAS, SCRIPTS, Script
+from tests.bench.wires import WIRES, at_once
 
+PATHS = {
+    "chat_completions": re.compile(rb"POST \S*/chat/completions "),
+    "responses": re.compile(rb"POST \S*/responses "),
+    "anthropic": re.compile(rb"POST \S*/messages "),
+    "gemini": re.compile(rb"POST \S*/models/([\w-]+):streamGenerateContent\?alt=sse "),
+}
+"""By the kind of backend; Gemini alone names the model there."""
+ANSWERS: dict[str, dict[str, Script]] = {
+    "chat_completions": SCRIPTS,
+    **{kind: {"bench-stream0": at_once(kind, "bench-stream0", DELTAS)} for kind in WIRES},
+}
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 CHUNKED_REQUEST = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 STREAM_HEAD = (
@@ -85,17 +97,20 @@ class StubConnection(asyncio.Protocol):
         if request_line.startswith(b"GET /healthz "):
             self._transport.write(json_answer(b"200 OK", b"{}"))
             return
-        if not request_line.startswith(b"POST ") or b"/chat/completions " not in request_line:
+        kind, path = next(
+            ((kind, m) for kind, path in PATHS.items() if (m := path.match(request_line))), ("", None)
+        )
+        if path is None:
             line = request_line.decode("latin-1")
             self._transport.write(refusal(b"404 Not Found", f"The stub does not serve '{line}'."))
             return
         try:
             asked = orjson.loads(body)
-            script = SCRIPTS[asked["model"]]
+            script = ANSWERS[kind][path[1].decode() if kind == "gemini" else asked["model"]]
         except (orjson.JSONDecodeError, KeyError, TypeError):
             self._transport.write(refusal(b"404 Not Found", "The stub does not know this model."))
             return
-        if not asked.get("stream"):
+        if kind != "gemini" and not asked.get("stream"):
             self._transport.write(json_answer(b"200 OK", script.body))
             return
         self._start_stream(script)

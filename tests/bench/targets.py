@@ -5,6 +5,9 @@ from typing import Literal
 
 import orjson
 
+MAIN_KIND = "chat_completions"
+OTHER_KINDS = ("responses", "anthropic", "gemini")
+"""The kinds of backends that Antiphon is measured with besides, by streams without spacing at 32 at a time."""
 PROMPT = "Count the words of this sentence and say them one after the other, please."
 
 
@@ -33,7 +36,8 @@ WORKLOADS = (
 class Target:
     """A server on loopback. `pids` are the roots of its process trees (none: it is not ours to measure).
 
-    `stores` are the values of `store` that mean something to it; None is "not sent".
+    `stores` are the values of `store` that mean something to it; None is "not sent". `kind` is what the backend behind
+    it speaks.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Target:
     key: str
     pids: tuple[int, ...]
     stores: tuple[bool | None, ...] = (None,)
+    kind: str = MAIN_KIND
 
     @property
     def speaks_responses(self) -> bool:
@@ -53,9 +58,13 @@ class Target:
         """What a whole stream contains near its end."""
         return "response.completed" if self.speaks_responses else "[DONE]"
 
+    def model(self, workload: Workload) -> str:
+        """Its own name of a workload's model."""
+        return workload.model if self.kind == MAIN_KIND else f"{workload.model}-{self.kind}"
+
     def body(self, workload: Workload, store: bool | None) -> str:
         """The JSON body of one request."""
-        asked: dict[str, object] = {"model": workload.model, "stream": workload.stream}
+        asked: dict[str, object] = {"model": self.model(workload), "stream": workload.stream}
         if self.speaks_responses:
             asked["input"] = PROMPT
         else:
