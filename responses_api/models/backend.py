@@ -56,7 +56,6 @@ REASONING: Final = (
 NATIVE_FEATURES: Final = (
     ("previous_response_id", "goes on from its own stored responses"),
     ("encrypted_content", "gives its reasoning encrypted, and takes it back"),
-    ("compact", "compacts conversations"),
     ("allowed_tools", "takes the tool choice allowed_tools"),
 )
 """What a backend that speaks Responses may have of its own (`protocol.backend.NativeFeature`)."""

@@ -22,6 +22,7 @@ from tests.support.actor import act, is_slow
 from tests.support.chat import chat_error
 from tests.support.gemini_actor import act_gemini, count_gemini
 from tests.support.messages_actor import act_messages
+from tests.support.responses import act_responses
 from tests.support.upstream_http import Chunks, Connection, End, Reply, Request
 
 PATHS = {
@@ -33,6 +34,8 @@ PATHS = {
     "gemini": ":streamGenerateContent",
     "gemini_whole": ":generateContent",
     "gemini_count": ":countTokens",
+    "responses": "/responses",
+    "responses_count": "/responses/input_tokens",
 }
 SLOW_GAP_MS = 10
 
@@ -200,6 +203,7 @@ _ACTORS: dict[str, Callable[[Any], Reply]] = {
     "gemini": _replying(partial(act_gemini, streams=True)),
     "gemini_whole": _replying(partial(act_gemini, streams=False)),
     "gemini_count": _replying(count_gemini),
+    "responses": lambda body: Reply(act_responses(body)),
 }
 
 

@@ -158,13 +158,13 @@ def test_a_key_that_is_lost_is_told(operator: Client, change: Change, settings: 
 
 def test_lists_are_written_one_entry_a_line(operator: Client, change: Change) -> None:
     lists = {
-        "native_features": ["compact", "allowed_tools"],
+        "native_features": ["encrypted_content", "allowed_tools"],
         "passthrough_tool_types": "web_search\n acme:* \n\nweb_search",
         "allowed_options": "top_k, min_p",
     }
     assert change(**lists) == ""
     backend = Backend.objects.get()
-    assert backend.native_features == ["compact", "allowed_tools"]
+    assert backend.native_features == ["encrypted_content", "allowed_tools"]
     assert backend.passthrough_tool_types == ["web_search", "acme:*"]
     assert backend.allowed_options == ["top_k", "min_p"]
     page = operator.get(f"{BACKENDS}{backend.pk}/change/").content.decode()
@@ -185,7 +185,7 @@ def test_lists_are_written_one_entry_a_line(operator: Client, change: Change) ->
         ({"allowed_options": "a/b"}, "a/b&#x27; is no name of a field: write top_k, or * for any."),
         ({"native_features": ["telepathy"]}, "telepathy is not one of the available choices"),
         (
-            {"kind": "chat_completions", "native_features": ["compact"]},
+            {"kind": "chat_completions", "native_features": ["allowed_tools"]},
             "Only a backend of the kind &#x27;responses&#x27; has these: leave it empty.",
         ),
         ({"kind": "gemini", "passthrough_tool_types": "web_search"}, "Only a backend of the kind"),
