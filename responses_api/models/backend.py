@@ -57,6 +57,7 @@ NATIVE_FEATURES: Final = (
     ("previous_response_id", "goes on from its own stored responses"),
     ("encrypted_content", "gives its reasoning encrypted, and takes it back"),
     ("allowed_tools", "takes the tool choice allowed_tools"),
+    ("response_format", "takes the form of an answer as response_format, as llama.cpp does"),
 )
 """What a backend that speaks Responses may have of its own (`protocol.backend.NativeFeature`)."""
 

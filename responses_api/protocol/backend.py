@@ -7,7 +7,7 @@ from responses_api.protocol.backend_options import takes
 from responses_api.protocol.passthrough import takes_item, takes_tool
 from responses_api.protocol.plain import Json, fields_of, record_of
 
-NativeFeature = Literal["previous_response_id", "encrypted_content", "allowed_tools"]
+NativeFeature = Literal["previous_response_id", "encrypted_content", "allowed_tools", "response_format"]
 """What a backend that speaks Responses may keep or do by itself."""
 
 _NATIVE: Final = "responses"

@@ -12,6 +12,7 @@ what is kept, queued and cut short is the service's own. The rest, on purpose:
 | items of other types | sent, under the backend's own id, where its row names their tools; else left out |
 | tools of other types | as they are, where the row names them; else refused |
 | `tool_choice: allowed_tools` | as it is where the row has it; else its mode alone: calls are checked all the same |
+| `text.format` | sent; where the row has `response_format`, also by the name and in the form of Chat Completions |
 | `max_tool_calls` | sent only beside tools that the backend runs; the service counts by itself |
 | `truncation`, `service_tier`, `background` | not sent: the service's own |
 | `metadata` | left out: a note of the client's to itself |
@@ -48,6 +49,7 @@ OWN_FIELDS: Final = frozenset(
         "tool_choice",
         "parallel_tool_calls",
         "text",
+        "response_format",
         "include",
         "metadata",
         "user",
@@ -86,7 +88,7 @@ def build(job: Job) -> Json:
     }
     body.update({name: request[name] for name in _PLAIN_FIELDS if request[name] is not None})
     return (
-        body | _tools(request, spec) | _text(request["text"]) | _reasoning(request) | _include(request, spec)
+        body | _tools(request, spec) | _text(request["text"], spec) | _reasoning(request) | _include(request, spec)
     )
 
 
@@ -124,11 +126,20 @@ def _tool_choice(choice: str | Json, spec: BackendSpec) -> str | Json:
     return str(choice.get("mode") or "auto")
 
 
-def _text(text: Json) -> Json:
-    told = _given({"verbosity": text.get("verbosity")})
-    if text["format"]["type"] != "text":
-        told["format"] = _given(text["format"])
-    return {"text": told} if told else {}
+def _text(text: Json, spec: BackendSpec) -> Json:
+    told, form = _given({"verbosity": text.get("verbosity")}), _given(text["format"])
+    if form["type"] == "text":
+        return {"text": told} if told else {}
+    body: Json = {"text": {**told, "format": form}}
+    if spec.has("response_format"):
+        body["response_format"] = _response_format(form)
+    return body
+
+
+def _response_format(form: Json) -> Json:
+    """The form of the answer as Chat Completions has it: llama.cpp reads no other, here either."""
+    kind, schema = form["type"], {name: form[name] for name in form if name != "type"}
+    return {"type": kind, kind: schema} if schema else {"type": kind}
 
 
 def _reasoning(request: Json) -> Json:

@@ -7,6 +7,8 @@ Servers of this format differ in small ways; what is read here is the union of w
 - what an event is about is found by `slots`, what was told already by `telling`: an item that comes again, done or in
   the final response, adds what was not told of it, and nothing else;
 - an answer is whole when it told one of the three terminal events; `[DONE]` alone ends nothing;
+- a server that never tells `incomplete_details` (llama.cpp) does not say where it was cut short: with as many tokens as
+  were asked for, it was;
 - a response that its backend cancelled is a failure: nobody here asked for that;
 - data that is not a JSON object is a keep-alive, unless it begins like one: then it is a broken object.
 """
@@ -46,6 +48,7 @@ class ResponsesStream:
         self._bytes = AnswerBytes()
         self._teller = Teller(BackendSpec.from_plain(job.backend))
         self._items = len(job.context) if stores(job) else None
+        self._most: int | None = job.request["max_output_tokens"]
         self._reason: StopReason | None = None
         self._failure: ProtocolError | None = None
 
@@ -145,6 +148,8 @@ class ResponsesStream:
     def _complete(self, response: Json, parts: list[Part]) -> None:
         self._tell(self._teller.rest(response.get("output")), parts)
         self._reason = "tool_calls" if self._teller.has_called else "stop"
+        if self._most is not None and "incomplete_details" not in response and _said(response) >= self._most:
+            self._reason = "length"
 
     def _cut_short(self, response: Json, parts: list[Part]) -> None:
         self._tell(self._teller.rest(response.get("output")), parts)
@@ -169,6 +174,12 @@ _ENDINGS: Final[dict[str, Callable[[ResponsesStream, Json, list[Part]], None]]] 
     "failed": ResponsesStream._failed,
     "cancelled": ResponsesStream._cancelled,
 }
+
+
+def _said(response: Json) -> int:
+    """How many tokens were said."""
+    usage = response.get("usage")
+    return read_usage(usage).output_tokens if isinstance(usage, dict) else 0
 
 
 def _error_in(event: Json) -> Any:
