@@ -153,9 +153,9 @@ def _as_chat(asked: Json) -> Json:
 
 
 def _as_message(item: Json) -> Json:
-    if item["type"] == "function_call_output":
+    if item.get("type") == "function_call_output":
         return {"role": "tool", "content": item["output"]}
-    if item["type"] != "message":
+    if item.get("type", "message") != "message":
         return {"role": "assistant", "content": ""}
     content = item["content"]
     parts = content if isinstance(content, list) else [{"type": "input_text", "text": content}]

@@ -203,7 +203,7 @@ _ACTORS: dict[str, Callable[[Any], Reply]] = {
     "gemini": _replying(partial(act_gemini, streams=True)),
     "gemini_whole": _replying(partial(act_gemini, streams=False)),
     "gemini_count": _replying(count_gemini),
-    "responses": lambda body: Reply(act_responses(body)),
+    "responses": _replying(lambda body: (200, act_responses(body))),
 }
 
 

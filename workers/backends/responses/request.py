@@ -88,7 +88,11 @@ def build(job: Job) -> Json:
     }
     body.update({name: request[name] for name in _PLAIN_FIELDS if request[name] is not None})
     return (
-        body | _tools(request, spec) | _text(request["text"], spec) | _reasoning(request) | _include(request, spec)
+        body
+        | _tools(request, spec)
+        | _text(request["text"], spec)
+        | _reasoning(request)
+        | _include(request, spec)
     )
 
 
