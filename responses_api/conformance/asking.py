@@ -15,7 +15,7 @@ from responses_api.protocol.sse import decode
 LONG: Final = " ".join(["The river ran past the mill and the mill stood still."] * 20)
 """220 words that mean nothing: what counts them has read them."""
 
-_SETTINGS: Final[Json] = {"store": False, "max_output_tokens": 800}
+_SETTINGS: Final[Json] = {"store": False, "max_output_tokens": 400}
 _OF_THE_MODEL: Final = {"tool_call_missing", "tool_not_allowed"}
 _UNSUPPORTED: Final = {"unsupported_value", "unsupported_parameter"}
 _MARKS: Final = (

@@ -27,6 +27,9 @@ OK: Final = 0
 FAILED: Final = 1
 UNUSABLE: Final = 2
 
+_JOBS: Final = 4
+_TIMEOUT: Final = 60.0  # seconds
+
 _VARIABLES: Final = (("base_url", "OPENAI_BASE_URL"), ("api_key", "OPENAI_API_KEY"), ("model", "MODEL"))
 """What is not given by an option is taken from the variables that clients use."""
 
@@ -59,9 +62,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="let every failure count, extensions too")
     parser.add_argument(
-        "--jobs", type=_count, default=4, help="how many rules are looked at side by side (4)"
+        "--jobs",
+        type=_count,
+        help="how many rules, or scenarios, are looked at side by side (4; with --routes 2)",
     )
-    parser.add_argument("--timeout", type=_seconds, default=60.0, help="seconds for one call (60)")
+    parser.add_argument("--timeout", type=_seconds, help="seconds for one call (60; with --routes 120)")
     parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
     parser.add_argument(
         "--list", action="store_true", dest="list_rules", help="list the rules and do nothing"
@@ -93,17 +98,17 @@ def main(options: Namespace, write: Callable[[str], object], complain: Callable[
         other_key=options.other_key,
         websocket_limit=options.websocket_limit,
         context_window=options.context_window,
-        timeout=options.timeout,
+        timeout=options.timeout or _TIMEOUT,
     )
     unreachable = asyncio.run(unreachable_because(target))
     if unreachable:
         complain(f"There is nobody at {target.base_url}: {unreachable}")
         return UNUSABLE
     if scenarios:
-        places = {target.model: asyncio.run(play(target, scenarios, jobs=options.jobs))}
+        places = {target.model: asyncio.run(play(target, scenarios, jobs=options.jobs or _JOBS))}
         write(json.dumps(as_plain(places), indent=2) if options.as_json else as_matrix(places))
         return FAILED if any_failed(places) else OK
-    results = asyncio.run(run(target, chosen, jobs=options.jobs))
+    results = asyncio.run(run(target, chosen, jobs=options.jobs or _JOBS))
     write(json.dumps(as_json(target, results), indent=2) if options.as_json else as_table(results))
     return FAILED if failures(results, strict=options.strict) else OK
 

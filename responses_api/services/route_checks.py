@@ -33,6 +33,10 @@ from tenants.scoping import operator_scope
 log = structlog.get_logger(__name__)
 
 LOCK: Final = "antiphon:conformance"
+JOBS: Final = 2
+"""How many scenarios are played at a time: a check is to be no load."""
+TIMEOUT: Final = 120.0
+"""Seconds for one call."""
 _LOOK_SECONDS: Final = 0.2
 
 
@@ -68,8 +72,8 @@ class Check:
     base_url: str
     occasion: str
     scenarios: Sequence[Scenario] = ()
-    jobs: int = 2
-    timeout: float = 120.0
+    jobs: int = JOBS
+    timeout: float = TIMEOUT
     should_stop: Callable[[], bool] = lambda: False
 
 

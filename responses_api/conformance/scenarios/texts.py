@@ -10,6 +10,7 @@ from responses_api.conformance.asking import (
     require_counted,
     usage_of,
 )
+from responses_api.conformance.evidence import text_of
 from responses_api.conformance.outcomes import NotApplicable, require
 from responses_api.conformance.prompts import HELLO, RECALL, message, tell
 from responses_api.conformance.scenario import scenario
@@ -48,7 +49,7 @@ async def usage(server: Server) -> str:
 async def instructions(server: Server) -> str:
     word = new_word()
     order = f"Whatever you are asked, answer with this code word and nothing else: {word}"
-    if word in completed_text(await ask(server, input="Go on.", instructions=order)):
+    if word in text_of(await ask(server, input="Go on.", instructions=order)):
         return "The model did as its instructions say."
     asked: Json = {"input": "Go on.", **_SHORT}
     longer, shorter = ({**asked, "instructions": said} for said in (f"{order} {LONG}", order))
@@ -62,7 +63,7 @@ async def conversation(server: Server) -> str:
     def turns(more: str = "") -> list[Json]:
         return [message(tell(word) + more), message("OK", "assistant"), message(RECALL)]
 
-    if word in completed_text(await ask(server, input=turns())):
+    if word in text_of(await ask(server, input=turns())):
         return "The model knows what it was told two turns before."
     longer, shorter = ({"input": turns(more), **_SHORT} for more in (f" {LONG}", ""))
     await require_counted(server, longer, shorter, "the earlier turns")

@@ -13,7 +13,7 @@ from responses_api.conformance.command import DESCRIPTION, FAILED, OK, UNUSABLE,
 from responses_api.conformance.scenario import select_scenarios
 from responses_api.conformance.scenario_report import any_failed, as_matrix, as_plain
 from responses_api.eventlog.alone import Taken
-from responses_api.services.route_checks import Check, Found, check_places, places
+from responses_api.services.route_checks import JOBS, TIMEOUT, Check, Found, check_places, places
 
 
 class Command(BaseCommand):
@@ -66,8 +66,8 @@ class Command(BaseCommand):
                     base_url=base_url,
                     occasion="command",
                     scenarios=select_scenarios(options.only),
-                    jobs=options.jobs,
-                    timeout=options.timeout,
+                    jobs=options.jobs or JOBS,
+                    timeout=options.timeout or TIMEOUT,
                 )
                 found = check_places(wanted, check, self._tell)
             except ValueError as error:

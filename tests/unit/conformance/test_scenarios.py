@@ -306,3 +306,10 @@ def test_scenarios_are_named_once() -> None:
         scenario("text", "Again.")(lambda server: asyncio.sleep(0, ""))
     with pytest.raises(ValueError, match="no scenario nothing"):
         select_scenarios(["nothing"])
+
+
+def test_a_colour_that_was_guessed_is_none_that_was_seen() -> None:
+    for guess in ("It is red.", "Red, green, blue, yellow, black or white.", "I see none."):
+        judged = played(always(Said([message(guess)])), "image")["image"]
+        assert judged.end == "inconclusive"
+        assert "picture is called" in judged.sentence
