@@ -216,6 +216,7 @@ def kept_of(job: Job) -> Json:
         "reserved": job.reserved,
         "output_cap": job.output_cap,
         "spent": job.spent,
+        "backends": [target.name for target in job.choices()],
     }
 
 

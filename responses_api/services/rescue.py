@@ -6,7 +6,7 @@ by beat, one look at a time in the whole service.
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,10 +23,13 @@ from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError, overloaded
 from responses_api.protocol.job import Job
 from responses_api.protocol.order import with_preference
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.target import Target
 from responses_api.services.background import announce, begin_again, end_here, job_of_row, offer, told_before
 from responses_api.services.identity import now
 from responses_api.services.reap import LOST
 from responses_api.services.routing import model_named
+from responses_api.services.targets import able
 from tenants.scoping import operator_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
@@ -144,6 +147,14 @@ def _job(row: Any) -> Job:
         given = Item.objects.filter(response_id=row.id, is_output=False).order_by("position")
         input_items = list(given.values_list("data", flat=True))
     job = replace(job_of_row(row), request_id=f"rescued_{row.id}", history=history, input_items=input_items)
+    request = CreateRequest.from_plain({**row.request, "input": input_items})
+    model = replace(model, targets=_chosen(able(model.targets, request), row))
     # What was told before, if anything was, came from the backend that its row names.
     placed = job.among(with_preference(model.ordered(job), told_by=row.backend))
     return placed if placed.targets else replace(placed, prices=job.prices)
+
+
+def _chosen(targets: Sequence[Target], row: Any) -> tuple[Target, ...]:
+    """Those that were chosen when the response was asked for; where none of them is left, all that can serve it."""
+    chosen = (row.score or {}).get("backends") or ()
+    return tuple(target for target in targets if target.name in chosen) or tuple(targets)

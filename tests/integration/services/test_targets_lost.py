@@ -116,6 +116,21 @@ def test_it_is_known_also_where_valkey_is_lost(
     assert (len(upstream.requests()), len(other.requests())) == (0, 1)
 
 
+def test_one_whose_job_is_made_anew_asks_nobody_that_was_not_chosen_for_it(
+    friend: Client,
+    friend_tenant: Tenant,
+    backend: Backend,
+    upstream: ScriptedUpstream,
+    other: ScriptedUpstream,
+) -> None:
+    pinned = waiting(friend_tenant, Backend.objects.get(name="second"))
+    forget_in_valkey(pinned)
+    other.reply(status=503, body=chat_error("x"))
+    assert rescued() == 1
+    assert ended(friend_tenant, pinned)["error"]["code"] == "overloaded"
+    assert (len(upstream.requests()), len(other.requests())) == (0, 1)
+
+
 def test_of_which_nothing_was_told_all_are_asked_in_their_order(
     job: Job, friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream, other: ScriptedUpstream
 ) -> None:
