@@ -127,6 +127,8 @@ def _faults_of_blocks(blocks: list[Json], where: str) -> Iterator[str]:
 def _as_chat(body: Json) -> Json:
     """What was asked, as the actor of Chat Completions hears it."""
     chat: Json = {"model": body.get("model"), "max_tokens": body["max_tokens"], "messages": []}
+    if body.get("system"):
+        chat["messages"].append({"role": "system", "content": _parts(_content({"content": body["system"]}))})
     for message in body["messages"]:
         blocks = _content(message)
         results = [block for block in blocks if block["type"] == "tool_result"]

@@ -1,14 +1,13 @@
 """Text that may turn out to be beside the answer, where a tool takes the answer.
 
-A server that does not know how to make a model call a tool answers in plain text: that passes only where it has the
-form that was asked for as far as anybody can see, and is a failure otherwise. Nobody gets prose for JSON in silence.
+A server that does not make its model call a tool answers in plain text, which nothing held to the schema: that is a
+failure, however much it may look like JSON. Nobody gets prose for JSON in silence.
 """
 
 from collections.abc import Hashable
 
 from responses_api.protocol.errors import model_error
 from workers.backends.parts import CallDelta, Part, StopReason, TextDelta
-from workers.backends.values import parse_object
 
 
 class HeldText:
@@ -36,22 +35,11 @@ class HeldText:
         return passed
 
     def rest(self, reason: StopReason) -> list[Part]:
-        """What is still held at the end, if it is the answer. Raises `ProtocolError` where it has another form."""
+        """What is still held at the end and is to be told. Raises `ProtocolError` where it stands for the answer."""
         if self._answers or not self._held:
             return []
-        text = "".join(part.text for part in self._held if isinstance(part, TextDelta))
-        if reason != "content_filter" and not _is_object(text, may_be_cut=reason == "length"):
+        if reason != "content_filter":
             raise model_error(
                 "The model's answer has not the form that 'text.format' asks for: its backend did not hold it to that."
             )
         return self._held
-
-
-def _is_object(text: str, *, may_be_cut: bool) -> bool:
-    if may_be_cut:
-        return text.lstrip().startswith("{")
-    try:
-        parse_object(text)
-    except ValueError:
-        return False
-    return True
