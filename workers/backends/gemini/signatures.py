@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import safe_text
+from workers.backends.values import carriable
 
 SIGNATURE: Final = "thoughtSignature"
 DUMMY: Final = "skip_thought_signature_validator"
@@ -30,20 +31,20 @@ Placed = tuple[int, Json]
 
 def on_thought(text: str, signature: str) -> Json:
     """The state for the signature of a thought."""
-    return {"on": "thought", "text": safe_text(text), "signature": signature}
+    return carriable({"on": "thought", "text": safe_text(text), "signature": signature})
 
 
 def on_text(text: str, before: str, signature: str) -> Json:
     """The state for the signature of a text that follows what the same message said `before`."""
     text, before = safe_text(text), safe_text(before)
     place = {"at": len(before), "length": len(text), "digest": _digest(text or before)}
-    return {"on": "text", **place, "signature": signature}
+    return carriable({"on": "text", **place, "signature": signature})
 
 
 def on_call(name: str, arguments: Any, call_id: str | None, signature: str) -> Json:
     """The state for the signature of a call, `arguments` as JSON has them."""
     state = {"on": "call", "name": name, "digest": _digest_of(arguments), "signature": signature}
-    return {**state, "id": call_id} if call_id else state
+    return carriable({**state, "id": call_id} if call_id else state)
 
 
 def give_back(parts: list[Json], states: Iterable[Placed]) -> list[Json]:
