@@ -129,10 +129,20 @@ def test_every_tool_has_a_schema_of_an_object() -> None:
     assert body(tools=tools)["tools"] == [
         {"name": "a", "input_schema": empty},
         {"name": "b", "input_schema": empty},
-        {"name": "c", "input_schema": empty, "description": "Does.", "strict": True},
+        {
+            "name": "c",
+            "input_schema": {**empty, "additionalProperties": False},
+            "description": "Does.",
+            "strict": True,
+        },
         {"name": "d", "input_schema": {"type": "object", "properties": {"x": {}}}},
         {"name": "e", "input_schema": empty},
     ]
+    assert body("qwen3", tools=tools)["tools"][2] == {
+        "name": "c",
+        "input_schema": empty,
+        "description": "Does.",
+    }
     tools[0]["parameters"] = {"type": "array"}
     assert refusal(tools=tools).param == "tools[0].parameters"
 

@@ -35,6 +35,11 @@ class Model:
         return self._is_from((4, 6))
 
     @property
+    def thinks_unasked(self) -> bool:
+        """Whether it thinks where nobody says how much."""
+        return self._is_from((5, 0))
+
+    @property
     def knows_xhigh(self) -> bool:
         """Whether it has a level between `high` and the highest."""
         return self._is_from((4, 7))

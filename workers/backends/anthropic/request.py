@@ -13,6 +13,7 @@ that names the field. The rest, on purpose:
 | `reasoning.summary` | asks that the thinking be shown; how long it is, the format leaves to the model |
 | `text.format` | newer models are held to it by the format, others by a tool that takes the answer, without thinking |
 | `json_object` | refused: without a schema there is nothing that the format could hold an answer to |
+| `strict` of a tool | left out for models that are not held to schemas: their calls may stray from theirs |
 | open objects of a schema | closed, as the format demands: what fits the narrower schema fits the one that was given |
 | `text.verbosity` | left out: a wish that the format has no words for |
 | `detail` of an image | left out: the format has one |

@@ -43,8 +43,8 @@ def thinking(request: Json, model: Model, body: Json) -> Json:
         return {"thinking": {"type": "disabled"}}
     shown = {"display": "summarized"} if reasoning.get("summary") else {}
     if effort is None:
-        # A newer model thinks by itself, and tells of it only when it is asked to.
-        return {"thinking": {"type": "adaptive", **shown}} if shown and model.thinks_freely else {}
+        # It tells of its thinking only when it is asked to.
+        return {"thinking": {"type": "adaptive", **shown}} if shown and model.thinks_unasked else {}
     if model.thinks_freely:
         level = effort if effort == "xhigh" and model.knows_xhigh else _LEVELS.get(effort, effort)
         return {"thinking": {"type": "adaptive", **shown}, "output_config": {"effort": level}}

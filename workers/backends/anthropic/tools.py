@@ -23,7 +23,7 @@ def tools(request: Json, model: Model) -> Json:
 
     Raises `ProtocolError` 400 for what the format cannot carry.
     """
-    offered = [_tool(tool, index) for index, tool in enumerate(request["tools"])]
+    offered = [_tool(tool, index, model) for index, tool in enumerate(request["tools"])]
     choice = _choice(request["tool_choice"])
     schema = _schema(request["text"]["format"])
     body: Json = {}
@@ -65,7 +65,7 @@ def _with_answer(offered: list[Json], choice: Json, name: str, schema: Json) -> 
     return [answer], {"type": "tool", "name": name}
 
 
-def _tool(tool: Json, index: int) -> Json:
+def _tool(tool: Json, index: int, model: Model) -> Json:
     if tool["type"] != "function":
         raise _unsupported(
             f"Tools of type '{quoted(tool['type'])}' are not supported by this model's backend: only 'function' is.",
@@ -74,8 +74,8 @@ def _tool(tool: Json, index: int) -> Json:
     told: Json = {"name": tool["name"], "input_schema": _parameters(tool["parameters"], index)}
     if tool["description"]:
         told["description"] = tool["description"]
-    if tool["strict"]:
-        told["strict"] = True
+    if tool["strict"] and model.holds_to_schemas:
+        told |= {"strict": True, "input_schema": _closed(told["input_schema"])}
     return told
 
 
