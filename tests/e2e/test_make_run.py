@@ -18,6 +18,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,6 +138,35 @@ def test_the_first_run_prints_commands_that_work(first: LocalRun) -> None:
     streamed = shell(f"{commands[1]} -sS --fail-with-body")
     assert "event: response.output_text.delta" in streamed
     assert streamed.endswith("data: [DONE]\n\n")
+
+
+def test_the_local_model_calls_a_function_and_goes_on_with_its_output(first: LocalRun) -> None:
+    tool = {
+        "type": "function",
+        "name": "get_weather",
+        "description": "Get the current weather for a location",
+        "parameters": {
+            "type": "object",
+            "properties": {"location": {"type": "string", "description": "The city, e.g. San Francisco, CA"}},
+            "required": ["location"],
+        },
+    }
+    asked = {"role": "user", "content": "What's the weather like in San Francisco?"}
+    called = respond(first, input=[asked], tools=[tool])
+    call = called["output"][0]
+    assert (call["type"], call["name"], call["status"]) == ("function_call", "get_weather", "completed")
+    assert "San Francisco" in json.loads(call["arguments"])["location"]
+    outputs = [
+        {
+            "type": "function_call_output",
+            "call_id": item["call_id"],
+            "output": '{"temperature": "18°C", "conditions": "foggy"}',
+        }
+        for item in called["output"]
+    ]
+    answered = respond(first, previous_response_id=called["id"], input=outputs, tools=[tool])
+    assert answered["status"] == "completed"
+    assert "fog" in answered["output"][0]["content"][0]["text"].lower()
 
 
 def test_the_demo_file_holds_the_key_and_other_shells_find_the_parts(first: LocalRun) -> None:
@@ -265,13 +295,24 @@ def test_a_port_in_use_is_told_in_a_sentence(first: LocalRun) -> None:
     assert len(run.printed().split()) < 20
 
 
+def respond(run: LocalRun, **fields: Any) -> Any:
+    """What the local model answers a request."""
+    with ask(run, fields) as answer:
+        return json.load(answer)
+
+
 def long_stream(run: LocalRun) -> http.client.HTTPResponse:
     """A stream that goes on for longer than a test."""
-    key = read_key(run.folder / "var" / "demo.env")
     prompt = "Write a very long story about a dragon, in many chapters."
+    return ask(run, {"input": prompt, "stream": True})
+
+
+def ask(run: LocalRun, fields: dict[str, Any]) -> http.client.HTTPResponse:
+    """Ask the local model with the demo key."""
+    key = read_key(run.folder / "var" / "demo.env")
     request = urllib.request.Request(
         f"http://127.0.0.1:{run.port}/v1/responses",
-        json.dumps({"model": MODEL, "input": prompt, "stream": True}).encode(),
+        json.dumps({"model": MODEL, **fields}).encode(),
         {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -165,7 +165,7 @@ def test_calls_and_their_outputs_are_told_as_who_wrote_and_who_knows_them() -> N
         {"role": "user", "content": "What is there?"},
         {
             "role": "assistant",
-            "content": '{"tool": "look", "arguments": {"at": "sea"}, "also": [{"tool": "wait", "arguments": {}}]}',
+            "content": 'I call look with {"at": "sea"}.\nI call wait with {}.',
         },
     ]
     told = body["messages"][3]

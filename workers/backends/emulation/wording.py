@@ -53,9 +53,8 @@ def describe(
 
 
 def told_calls(calls: Sequence[Json]) -> str:
-    """Calls that the assistant made at once, as it is to write them."""
-    first, *others = [_told(call["name"], call["arguments"] or "{}") for call in calls]
-    return f'{first[:-1]}, "{ALSO}": [{", ".join(others)}]}}' if others else first
+    """Calls that the assistant made at once. Not as it wrote them: it would only write them again."""
+    return "\n".join(f"I call {call['name']} with {call['arguments'] or '{}'}." for call in calls)
 
 
 def before_result(name: str) -> str:
