@@ -16,6 +16,7 @@ from workers.backends.anthropic import reading as messages_reading
 from workers.backends.anthropic import request as messages_request
 from workers.backends.anthropic import tools as messages_tools
 from workers.backends.anthropic.stream import MessagesStream
+from workers.backends.chat_completions import dialect as chat_dialect
 from workers.backends.chat_completions import reading as chat_reading
 from workers.backends.chat_completions import request as chat_request
 from workers.backends.chat_completions.stream import ChatStream
@@ -124,7 +125,7 @@ KINDS: dict[str, Adapter] = {
     # field that it does not know.
     "openai_chat_completions": replace(
         _CHAT,
-        build=partial(chat_request.build, token_limit_field="max_completion_tokens", with_state=False),
+        build=partial(chat_request.build, dialect=chat_dialect.OPENAI),
     ),
     "gemini": Adapter(
         path=gemini_request.path,

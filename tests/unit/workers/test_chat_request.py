@@ -288,8 +288,7 @@ FAR_FILE = {"type": "input_file", "file_url": "https://pics.test/a.pdf"}
         ([user(TEXT, FAR_FILE)], "input[0].content[1].file_url"),
         ([user(TEXT, FAR_FILE | {"file_data": "AAAA"})], "input[0].content[1].file_url"),
         ([user(TEXT, {"type": "input_file", "file_data": ""})], "input[0].content[1].file_data"),
-        ([call("c_a"), output("c_a", [TEXT, IMAGE])], "input[1].output[1]"),
-        ([call("c_a"), output("c_a", [VIDEO])], "input[1].output[0]"),
+        ([call("c_a"), output("c_a", [TEXT, FAR_FILE])], "input[1].output[1].file_url"),
         ([{"type": "acme:note", "text": "x"}], "input"),
         ([{"type": "reasoning", "summary": []}], "input"),
         ([{"type": "compaction", "encrypted_content": "abc"}], "input[0].type"),
@@ -308,10 +307,40 @@ def test_items_of_a_vendor_have_no_place_in_this_format_and_disturb_nothing() ->
 
 
 def test_what_lies_in_the_history_is_refused_by_the_input_as_a_whole() -> None:
-    history = [{"type": "message", "role": "user", "content": [VIDEO]}]
+    history = [{"type": "message", "role": "user", "content": [FAR_FILE]}]
     with pytest.raises(ProtocolError) as refused:
         body(history)
     assert refused.value.param == "input"
+
+
+def test_what_a_function_put_out_besides_text_follows_the_outputs_of_its_round() -> None:
+    told = messages(
+        call("c_a"),
+        call("c_b", "hear"),
+        output("c_b", [IMAGE]),
+        output("c_a", [TEXT, VIDEO, {"type": "input_text", "text": "done"}]),
+        user(TEXT),
+    )
+    follows = "(More of this output follows as a message.)"
+    assert told[1:3] == [tool("c_a", f"look:done\n{follows}"), tool("c_b", follows)]
+    assert told[3] == {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "The rest of what look (c_a) has put out:"},
+            {"type": "video_url", "video_url": {"url": VIDEO["video_url"]}},
+            {"type": "text", "text": "The rest of what hear (c_b) has put out:"},
+            {"type": "image_url", "image_url": {"url": IMAGE["image_url"]}},
+        ],
+    }
+    assert told[4:] == [{"role": "user", "content": "look:"}]
+
+
+def test_openai_itself_takes_no_video_and_a_cache_key() -> None:
+    openai = adapter_for("openai_chat_completions")
+    with pytest.raises(ProtocolError) as refused:
+        openai.build(make_job(input=[call("c_a"), output("c_a", [VIDEO])]))
+    assert (refused.value.param, refused.value.code) == ("input[1].output[0].type", "unsupported_value")
+    assert openai.build(make_job(prompt_cache_key="k"))["prompt_cache_key"] == "k"
 
 
 def test_annotations_and_sealed_reasoning_have_no_place_in_this_format() -> None:

@@ -10,21 +10,23 @@ that names the field. The rest, on purpose:
 | `annotations` of replayed text | left out: they point out sources to a reader, and the text is whole without them |
 | `phase` of a message | left out: a label for the client, not part of the conversation |
 | `reasoning.summary` | left out: a wish for something that this format never returns |
-| `prompt_cache_key`, `metadata` | left out: a hint and a note; many servers refuse fields they do not know |
+| images, files and videos that a function put out | told in a user's message behind the outputs: `tool` is text alone |
+| videos | sent as `video_url`, which several servers know; refused for OpenAI's own, which does not |
+| `prompt_cache_key` | sent to OpenAI's own; else left out: a hint, and many servers refuse fields they do not know |
+| `metadata` | left out: a note for the client |
+| `service_tier`, `truncation`, `background` | the service's own: which queue, which turns, who waits |
 | `safety_identifier` | sent as `user`, the name that this format has for it |
 | `stream` | always on: an answer that is read as it comes can be cancelled at once |
 """
 
-from typing import Any, Literal
+from typing import Any
 
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted
+from workers.backends.chat_completions.dialect import ANYBODY, Dialect
 from workers.backends.chat_completions.messages import build_messages
-
-TokenLimitField = Literal["max_tokens", "max_completion_tokens"]
-"""What the limit of output tokens is called: the old name everywhere, the new one where OpenAI insists."""
 
 OWN_FIELDS = frozenset(
     {
@@ -68,28 +70,26 @@ _PLAIN_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty"
 _LOGPROBS = "message.output_text.logprobs"
 
 
-def build(job: Job, *, token_limit_field: TokenLimitField = "max_tokens", with_state: bool = True) -> Json:
+def build(job: Job, dialect: Dialect = ANYBODY) -> Json:
     """The request body, always for a stream.
-
-    `with_state` is for servers that invented fields for reasoning and want them back; others refuse unknown fields.
 
     Raises `ProtocolError` 400 with `param` for what this format cannot carry.
     """
     request = job.request
     body: Json = {
         "model": job.upstream_model,
-        "messages": build_messages(
-            request["instructions"], job.context, len(job.history), with_state=with_state
-        ),
+        "messages": build_messages(request["instructions"], job.context, len(job.history), dialect),
         "stream": True,
         # Without it most servers tell no usage at all in a stream.
         "stream_options": {"include_usage": True},
     }
     body.update({name: request[name] for name in _PLAIN_FIELDS if request[name] is not None})
     if request["max_output_tokens"] is not None:
-        body[token_limit_field] = request["max_output_tokens"]
+        body[dialect.token_limit_field] = request["max_output_tokens"]
     if request["safety_identifier"]:
         body["user"] = request["safety_identifier"]
+    if request["prompt_cache_key"] and dialect.takes_cache_key:
+        body["prompt_cache_key"] = request["prompt_cache_key"]
     return body | _tools(request) | _text(request["text"]) | _reasoning(request) | _logprobs(request)
 
 
