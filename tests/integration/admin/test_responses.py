@@ -91,6 +91,7 @@ def test_a_response_reads_as_a_conversation(operator: Client, friend: Tenant) ->
         friend,
         body,
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Let me think."}]},
+        {"type": "web_search_call", "status": "failed", "action": {"query": "Köln am Rhein"}},
         {"type": "function_call", "call_id": "call_1", "name": "look_up", "arguments": '{"city":"Köln"}'},
         {
             "type": "message",
@@ -106,6 +107,8 @@ def test_a_response_reads_as_a_conversation(operator: Client, friend: Tenant) ->
         "Be brief.",
         "acme:thing",
         "Let me think.",
+        "web_search_call",
+        "Köln am Rhein",
         "Calls look_up",
         "call_id call_1",
         "&quot;city&quot;: &quot;Köln&quot;",

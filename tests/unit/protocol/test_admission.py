@@ -4,9 +4,15 @@ from typing import Any
 
 import pytest
 
-from responses_api.protocol.admission import CallAdmission, call_admission
+from responses_api.protocol.admission import (
+    CallAdmission,
+    call_admission,
+    offered,
+    refuse_forbidden,
+)
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
+from responses_api.protocol.policy_reading import read_policy
 from responses_api.protocol.request import CreateRequest, parse_create
 
 LAUNCH: Json = {"type": "function", "name": "launch"}
@@ -102,3 +108,79 @@ def test_a_demanded_call_must_have_been_made(choice: object, wanted: str) -> Non
 @pytest.mark.parametrize("choice", [None, "auto", "none", allowed("safe"), allowed("safe", mode="none")])
 def test_no_call_is_demanded_otherwise(choice: object) -> None:
     rules(tool_choice=choice).check_finished([])
+
+
+# ---------------------------------------------------------------------- tools that the backend runs
+
+SEARCH: Json = {"type": "web_search"}
+SHELL: Json = {"type": "local_shell"}
+SEARCHED: Json = {"type": "web_search_call", "id": "ws_1"}
+
+
+def policies(on_violation: str = "fail", **rule: Any) -> Any:
+    rules = [{"id": "r", "effect": "deny", **rule}] if rule else []
+    return (
+        read_policy({"rules": rules, "on_violation": on_violation, "hosted_tools": bool(rule)}, version=1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"tools": [LAUNCH]}, "tools"),
+        ({"tools": [SHELL]}, "tools"),
+        ({"tools": [SEARCH], "tool_choice": "none"}, "tool_choice"),
+        ({"tools": [SEARCH, LAUNCH], "tool_choice": LAUNCH}, "tool_choice"),
+        ({"tools": [SEARCH, LAUNCH], "tool_choice": allowed("launch")}, "tool_choice"),
+        ({"tools": [SEARCH], "max_tool_calls": 1}, "max_tool_calls"),
+    ],
+)
+def test_what_the_request_does_not_let_may_not_be_told(fields: Json, field: str) -> None:
+    error = rules(**fields).judge_item(SEARCHED, 1).error
+    assert error is not None
+    assert (error.code, f"'{field}'" in error.message) == ("tool_not_allowed", True)
+
+
+def test_what_the_request_offers_may_be_told_and_counts() -> None:
+    admission = rules(tools=[SEARCH, LAUNCH], max_tool_calls=2, tool_choice="required")
+    assert admission.judge_item(SEARCHED, 1).error is None
+    assert admission.judge("launch", [], 1).error is None
+    assert admission.judge("launch", [], 2).error is not None
+    admission.check_finished(["web_search_call"])
+
+
+@pytest.mark.parametrize("rule", [{}, {"kind": "hosted"}, {"tool": "web_*"}])
+def test_a_policy_that_denies_it_keeps_it_from_the_backend(rule: Json) -> None:
+    request = parse_create({"model": "m", "input": "hi", "tools": [SEARCH, LAUNCH]})
+    with pytest.raises(ProtocolError) as refused:
+        refuse_forbidden(request, policies(**rule))
+    error = refused.value
+    assert (error.status, error.code, error.param) == (403, "permission_denied", "tools[0]")
+    suppressing = policies("suppress", **rule)
+    refuse_forbidden(request, suppressing)
+    assert offered(request, suppressing) == [
+        {**LAUNCH, "description": None, "parameters": None, "strict": None}
+    ]
+    judgement = call_admission(request, suppressing).judge_item(SEARCHED, 0)
+    assert judgement.is_suppressed
+
+
+def test_a_denied_tool_that_is_demanded_is_refused_in_any_case() -> None:
+    request = parse_create({"model": "m", "input": "hi", "tools": [SEARCH], "tool_choice": SEARCH})
+    with pytest.raises(ProtocolError):
+        refuse_forbidden(request, policies("suppress", kind="hosted"))
+
+
+def test_a_custom_tool_is_judged_as_the_function_that_it_is() -> None:
+    request = parse_create({"model": "m", "input": "hi", "tools": [{"type": "custom", "name": "patch"}]})
+    refuse_forbidden(request, policies(kind="hosted"))
+    with pytest.raises(ProtocolError):
+        refuse_forbidden(request, policies(kind="function", tool="patch"))
+
+
+def test_what_allowed_tools_leave_out_the_backend_is_not_offered() -> None:
+    request = parse_create({"model": "m", "input": "hi", "tools": [SEARCH, SHELL], "tool_choice": None})
+    assert offered(request, ()) == [SEARCH, SHELL]
+    choice = {"type": "allowed_tools", "tools": [SHELL]}
+    request = parse_create({"model": "m", "input": "hi", "tools": [SEARCH, SHELL], "tool_choice": choice})
+    assert offered(request, ()) == [SHELL]

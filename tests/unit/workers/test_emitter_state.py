@@ -9,7 +9,7 @@ from responses_api.protocol.plain import Json
 from responses_api.services.sealed import sealer
 from tests.unit.workers.builders import make_job
 from tests.unit.workers.told import final, kinds, new_emitter, of_kind, read_back, tell
-from workers.backends.parts import CallDelta, Part, ReasoningDelta, StateReport, Stop, TextDelta
+from workers.backends.parts import CallDelta, ForeignItem, Part, ReasoningDelta, StateReport, Stop, TextDelta
 from workers.emitter import Emitter
 
 SHOWN = ["reasoning.encrypted_content"]
@@ -97,3 +97,34 @@ def test_a_response_that_breaks_off_shows_what_it_kept_only_to_who_asked(end: An
         events = tell([THOUGHT, STATE], end, seal=seal, include=include)
         assert kinds(events)[-1] in ("failed", "incomplete")
         assert ("encrypted_content" in final(events)["output"][0]) == bool(include)
+
+
+SEARCHED: Json = {"type": "web_search_call", "id": "ws_up", "status": "completed", "action": {"query": "x"}}
+
+
+def test_an_item_of_another_type_is_told_under_an_id_of_ours_and_its_own_sealed() -> None:
+    begun = {"type": "web_search_call", "id": "ws_up", "status": "searching"}
+    parts: list[Part] = [ForeignItem("k", begun), ForeignItem("k", SEARCHED, is_done=True), YES, Stop("stop")]
+    events = tell(parts, seal=seal)
+    added, done = of_kind(events, "output_item.added")[0], of_kind(events, "output_item.done")[0]
+    assert added["item"] == {"type": "web_search_call", "id": "item_1", "status": "in_progress"}
+    sealed = {"antiphon:state": seal("item", {"id": "ws_up"})}
+    assert done["item"] == {**SEARCHED, "id": "item_1", **sealed}
+    assert final(events)["output"][0] == done["item"]
+
+
+def test_an_item_of_another_type_without_an_id_keeps_nothing() -> None:
+    (item,) = output([ForeignItem("k", {"type": "acme:note", "text": "x"}, is_done=True)])
+    assert item == {"type": "acme:note", "id": "item_1", "text": "x"}
+
+
+@pytest.mark.parametrize("status", ["completed", "failed", "incomplete"])
+def test_how_it_ended_is_its_upstreams_to_say(status: str) -> None:
+    (item,) = output([ForeignItem("k", {**SEARCHED, "status": status}, is_done=True)])
+    assert item["status"] == status
+
+
+def test_what_was_not_done_when_the_answer_was_cut_is_incomplete() -> None:
+    events = tell([ForeignItem("k", {**SEARCHED, "status": "searching"}), Stop("length")], seal=seal)
+    (item,) = final(events)["output"]
+    assert (item["status"], item["id"]) == ("incomplete", "item_1")

@@ -21,8 +21,10 @@ from responses_api.protocol.truncation import Truncation
 from tests.unit.workers.builders import base_snapshot, counting_ids
 from tests.unit.workers.told import play
 from workers.backends.parts import (
+    AnnotationReport,
     CallDelta,
     Compacted,
+    ForeignItem,
     Part,
     ReasoningDelta,
     RefusalDelta,
@@ -37,6 +39,18 @@ from workers.emitter import Emitter
 TEXTS = st.text(st.sampled_from('ab{}"\0\ud83d\ude00é🌍 '), max_size=4) | st.text(max_size=70)
 KEYS = st.integers(0, 2)
 LOGPROB: Json = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}
+CITED: Json = {
+    "type": "url_citation",
+    "start_index": 0,
+    "end_index": 1,
+    "url": "https://a.test/",
+    "title": "A",
+}
+FOREIGN: list[Json] = [
+    {"type": "web_search_call", "id": "ws_1", "status": "in_progress"},
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "a"}},
+    {"type": "acme:note", "text": "a"},
+]
 PARTS: st.SearchStrategy[Part] = st.one_of(
     st.builds(TextDelta, KEYS, TEXTS, st.integers(0, 3).map(lambda count: (LOGPROB,) * count)),
     st.builds(RefusalDelta, KEYS, TEXTS),
@@ -49,6 +63,8 @@ PARTS: st.SearchStrategy[Part] = st.one_of(
         st.sampled_from([None, "look"]),
         st.sampled_from(["", "{}", '{"a":', "1}", " ", "\ud83d", "x" * 60]),
     ),
+    st.builds(AnnotationReport, KEYS, st.sampled_from([CITED, {"type": "file_citation"}])),
+    st.builds(ForeignItem, KEYS.map(lambda key: ("item", key)), st.sampled_from(FOREIGN), st.booleans()),
     st.builds(StateReport, st.just({"signature": "s"})),
     st.builds(Compacted, st.just("All that was said.")),
     st.builds(UsageReport, st.integers(0, 9), st.integers(0, 9)),

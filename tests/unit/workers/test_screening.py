@@ -19,6 +19,7 @@ from tests.unit.workers.builders import base_snapshot
 from tests.unit.workers.told import final, new_emitter
 from workers.backends.parts import (
     CallDelta,
+    ForeignItem,
     Part,
     ReasoningDelta,
     RefusedCall,
@@ -257,3 +258,13 @@ def test_a_refused_call_is_a_part_of_its_own() -> None:
     (part,) = Screen(admission()).admitted([call(0, "bad", "{}")])
     assert isinstance(part, RefusedCall)
     assert (part.name, part.verdicts[0].rule, part.verdicts[0].version) == ("bad", "no-bad", 4)
+
+
+def test_an_item_of_a_tool_that_was_never_offered_goes_no_further() -> None:
+    screen = Screen(admission())
+    item: Json = {"type": "web_search_call", "id": "ws_1"}
+    parts: list[Part] = [ForeignItem("k", item), ForeignItem("k", item, is_done=True), TextDelta("t", "Hi")]
+    refused, text = screen.admitted(parts)
+    assert isinstance(refused, RefusedCall)
+    assert refused.name == "web_search_call"
+    assert text == TextDelta("t", "Hi")
