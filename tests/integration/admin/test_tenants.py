@@ -43,6 +43,7 @@ BACKEND = {
     "routes-0-cached_input_price": "",
     "routes-0-output_price": "2",
     "routes-0-position": "0",
+    "routes-0-weight": "2",
     **ROUTES,
 }
 
