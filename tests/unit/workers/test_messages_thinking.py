@@ -61,6 +61,23 @@ def test_no_effort_is_no_thinking_and_nothing_said_is_nothing_told(model: str) -
     assert told(model) == {}
 
 
+@pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-fable-5", "claude-mythos-preview"])
+def test_a_model_that_always_thinks_cannot_be_told_not_to_nor_be_made_to_call(model: str) -> None:
+    for fields, param in (
+        (effort("none"), "reasoning.effort"),
+        ({"tools": [LOOK], "tool_choice": "required"}, "tool_choice"),
+    ):
+        with pytest.raises(ProtocolError) as caught:
+            body(model, **fields)
+        assert (caught.value.code, caught.value.param) == ("unsupported_value", param)
+    assert body(model, tools=[LOOK])["tool_choice"] == {"type": "auto"}
+
+
+def test_the_least_that_a_model_thinks_has_another_name_in_one_family() -> None:
+    assert told("claude-sonnet-5-5", **effort("none")) == {"thinking": {"type": "between_tools"}}
+    assert told("claude-haiku-5-5", **effort("none")) == {"thinking": {"type": "disabled"}}
+
+
 def test_a_summary_that_is_asked_for_is_shown() -> None:
     shown = {"display": "summarized"}
     assert told(**effort("low", summary="auto"))["thinking"].items() >= shown.items()

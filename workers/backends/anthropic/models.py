@@ -14,15 +14,18 @@ _CLAUDE: Final = "claude"
 _NEWEST: Final[Version] = (99, 0)
 # The numbers may stand before the family or behind it; eight digits are a date.
 _VERSION: Final = re.compile(r"claude-(?:[a-z]+-)*(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])")
+_FAMILY: Final = re.compile(r"opus|sonnet|haiku|fable|mythos")
+_ALWAYS_THINKING: Final = frozenset({"fable", "mythos"})
 _LONG_OUTPUT: Final = 32_000
 _OUTPUT: Final = 8_192
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model by its name: the version of a Claude, or None for any other."""
+    """A model by its name: the version of a Claude, or None for any other, and its family ("" where it names none)."""
 
     version: Version | None
+    family: str = ""
 
     @property
     def is_claude(self) -> bool:
@@ -38,6 +41,16 @@ class Model:
     def thinks_unasked(self) -> bool:
         """Whether it thinks where nobody says how much."""
         return self._is_from((5, 0))
+
+    @property
+    def always_thinks(self) -> bool:
+        """Whether it cannot be told not to think; such a one cannot be made to call a tool, either."""
+        return self.family in _ALWAYS_THINKING or (self.family == "opus" and self._is_from((5, 5)))
+
+    @property
+    def least_thinking(self) -> str:
+        """The type of `thinking` with which it thinks least."""
+        return "between_tools" if self.family == "sonnet" and self._is_from((5, 5)) else "disabled"
 
     @property
     def knows_xhigh(self) -> bool:
@@ -73,5 +86,6 @@ def model_of(name: str) -> Model:
     lowered = name.lower()
     if _CLAUDE not in lowered:
         return Model(None)
-    found = _VERSION.search(lowered)
-    return Model((int(found[1]), int(found[2] or 0)) if found else _NEWEST)
+    found, family = _VERSION.search(lowered), _FAMILY.search(lowered)
+    version = (int(found[1]), int(found[2] or 0)) if found else _NEWEST
+    return Model(version, family[0] if family else "")

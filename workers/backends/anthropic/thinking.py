@@ -2,7 +2,7 @@
 
 | `reasoning.effort` | newer models: `output_config.effort` | older ones: `budget_tokens` |
 | --- | --- | --- |
-| `none` | `thinking` is disabled | `thinking` is disabled |
+| `none` | `thinking` is disabled, or refused where a model always thinks | `thinking` is disabled |
 | `minimal` | `low` | 1024 |
 | `low` | `low` | 4096 |
 | `medium` | `medium` | 8192 |
@@ -20,13 +20,13 @@ from typing import Final
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
 from workers.backends.anthropic.models import Model
+from workers.backends.anthropic.tools import FORCED
 from workers.backends.anthropic.turns import THINKING
 
 _LEAST_BUDGET: Final = 1_024
 _SHARE: Final = 3 / 4
 _BUDGETS: Final = {"minimal": _LEAST_BUDGET, "low": 4_096, "medium": 8_192, "high": 16_384, "xhigh": 24_576}
 _LEVELS: Final = {"minimal": "low", "xhigh": "max"}
-_FORCED: Final = frozenset({"any", "tool"})
 _LEAST_TOP_P_THINKING: Final = 0.95
 _USUAL: Final = 1
 
@@ -35,12 +35,16 @@ def thinking(request: Json, model: Model, body: Json) -> Json:
     """The fields of the body that say how much to think, `output_config` as far as it is about that.
 
     Left out where a budget cannot be: beside a call that is forced, with too few tokens, in a round of calls that began
-    without thinking.
+    without thinking. Raises `ProtocolError` 400 where a model that always thinks is not to.
     """
     reasoning = request["reasoning"] or {}
     effort = reasoning.get("effort")
     if effort == "none":
-        return {"thinking": {"type": "disabled"}}
+        if model.always_thinks:
+            raise _unsupported(
+                "'reasoning.effort' cannot be 'none': this model always reasons.", "reasoning.effort"
+            )
+        return {"thinking": {"type": model.least_thinking}}
     shown = {"display": "summarized"} if reasoning.get("summary") else {}
     if effort is None:
         # It tells of its thinking only when it is asked to.
@@ -85,7 +89,7 @@ def _as_claude_takes(told: Json, model: Model, *, thinks: bool) -> Json:
 
 
 def _may_have_budget(body: Json) -> bool:
-    is_forced = (body.get("tool_choice") or {}).get("type") in _FORCED
+    is_forced = (body.get("tool_choice") or {}).get("type") in FORCED
     return not is_forced and body["max_tokens"] > _LEAST_BUDGET and not _goes_on_without(body["messages"])
 
 

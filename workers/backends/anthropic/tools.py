@@ -13,6 +13,8 @@ from responses_api.protocol.wording import quoted
 from workers.backends.anthropic.models import Model
 
 _CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
+FORCED: Final = frozenset({"any", "tool"})
+"""The choices that leave a model no other way than to call."""
 _ANSWER: Final = "final_answer"
 _ANSWER_TASK: Final = "Give your answer to the user by calling this."
 _NO_PARAMETERS: Final[Json] = {"type": "object", "properties": {}}
@@ -25,6 +27,10 @@ def tools(request: Json, model: Model) -> Json:
     """
     offered = [_tool(tool, index, model) for index, tool in enumerate(request["tools"])]
     choice = _choice(request["tool_choice"])
+    if choice["type"] in FORCED and model.always_thinks:
+        raise _unsupported(
+            "This model cannot be made to call: 'tool_choice' must be 'auto' or 'none'.", "tool_choice"
+        )
     schema = _schema(request["text"]["format"])
     body: Json = {}
     if schema is not None and model.holds_to_schemas:
@@ -45,7 +51,7 @@ def answer_tool(request: Json, model: Model) -> str | None:
     """
     if request["text"]["format"]["type"] != "json_schema" or model.holds_to_schemas:
         return None
-    if _choice(request["tool_choice"])["type"] in ("any", "tool"):
+    if _choice(request["tool_choice"])["type"] in FORCED:
         return None
     names = {tool["name"] for tool in request["tools"] if tool["type"] == "function"}
     name = _ANSWER
