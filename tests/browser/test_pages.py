@@ -1,15 +1,16 @@
 """Every page, wide and narrow, light and dark: nobody is kept out, and nothing runs off the screen."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import Mailbox
-from tests.browser.people import found_team, issue_key, sign_up
+from tests.browser.conftest import OPERATOR, PASSWORD, Mailbox
+from tests.browser.people import found_team, issue_key, sign_in, sign_up
 from tests.support.service import Service
 
 WIDTHS: Final = (1280, 390)
@@ -47,6 +48,11 @@ SIGNED_IN: Final = (
     "/admin/tenants/tenant/{tenant}/end/",
     "/admin/policies/try/",
 )
+OPERATORS: Final = (
+    "/admin/conformance/",
+    "/admin/conformance/runs/{run}/",
+    "/admin/conformance/results/{result}/",
+)
 
 
 @dataclass
@@ -68,6 +74,30 @@ def visitor(chromium: Browser, site: Service) -> Iterator[Visitor]:
     page.goto("/admin/tenants/tenant/")
     tenant = page.url.rstrip("/").split("/")[-2]
     yield Visitor(context.storage_state(), {"response": body["id"], "tenant": tenant})
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def operator(chromium: Browser, site: Service) -> Iterator[Visitor]:
+    """An operator, whose routes were checked: something failed, with its exchange."""
+    name = {"DJANGO_SUPERUSER_USERNAME": OPERATOR, "DJANGO_SUPERUSER_EMAIL": "operator@pages.example"}
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, value in {**name, "DJANGO_SUPERUSER_PASSWORD": PASSWORD}.items():
+            patch.setitem(site.env, variable, value)
+        site.manage("createsuperuser", "--noinput")
+    site.upstream.reply(status=500, body=b'{"error": {"message": "Out of order."}}', always=True)
+    with pytest.raises(RuntimeError, match="failed: text"):
+        site.manage("conformance", "--routes", "--only", "text", "--only", "errors")
+    site.upstream.clear()
+    context = chromium.new_context(base_url=site.root_url)
+    page = context.new_page()
+    sign_in(page, OPERATOR, PASSWORD)
+    page.goto(OPERATORS[0])
+    ids = {}
+    for name_of, link in (("run", "runs"), ("result", "results")):
+        address = page.locator(f"a[href*='/conformance/{link}/']").first.get_attribute("href")
+        ids[name_of] = (address or "").rstrip("/").split("/")[-1]
+    yield Visitor(context.storage_state(), ids)
     context.close()
 
 
@@ -119,3 +149,34 @@ def test_a_page_of_the_site_keeps_nobody_out(
     for how, context in contexts(chromium, site, visitor.state):
         found += faults(context.new_page(), path.format(**visitor.ids), how)
     assert found == []
+
+
+@pytest.mark.parametrize("path", OPERATORS)
+def test_a_page_of_the_operator_keeps_nobody_out(
+    chromium: Browser, site: Service, operator: Visitor, path: str
+) -> None:
+    found = []
+    for how, context in contexts(chromium, site, operator.state):
+        found += faults(context.new_page(), path.format(**operator.ids), how)
+    assert found == []
+
+
+def test_the_operator_runs_the_suite_by_a_button_and_reads_what_failed(
+    chromium: Browser, site: Service, operator: Visitor
+) -> None:
+    context = chromium.new_context(base_url=site.root_url, storage_state=operator.state)
+    page = context.new_page()
+    page.goto(OPERATORS[0])
+    page.get_by_role("link", name="✗ failed").first.click()
+    expect(page.get_by_role("heading", name="What came: 500 application/json")).to_be_visible()
+    expect(page.get_by_text("upstream_error").first).to_be_visible()
+    page.goto(OPERATORS[0])
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_text("A worker is checking the routes")).to_be_visible()
+    end = time.monotonic() + 60
+    while not page.get_by_text("asked for in the admin").count():
+        assert time.monotonic() < end, "the worker's run is not shown"
+        page.wait_for_timeout(500)
+        page.reload()
+    expect(page.get_by_text("✓ passed").first).to_be_visible()
+    context.close()
