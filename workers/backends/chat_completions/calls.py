@@ -55,7 +55,9 @@ class CallReader:
         self._count = 0
 
     def read(self, entries: Any) -> list[CallDelta]:
-        """The fragments of one chunk. Entries that are no objects are ignored."""
+        """The fragments of one chunk, one alone perhaps without its list. Entries that are no objects are ignored."""
+        if isinstance(entries, dict):
+            entries = [entries]
         calls = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
         return [self._read_entry(entry, place, len(calls)) for place, entry in enumerate(calls)]
 
@@ -68,7 +70,8 @@ class CallReader:
     def _read_entry(self, entry: Json, place: int, count: int) -> CallDelta:
         function = entry.get("function")
         if not isinstance(function, dict):
-            function = {}
+            # Some write name and arguments beside the id.
+            function = entry
         told = (_text(entry.get("id")), _text(function.get("name")), _arguments(function.get("arguments")))
         return self._slot(entry.get("index"), place, count, told).take(*told)
 

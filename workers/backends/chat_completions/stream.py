@@ -55,6 +55,7 @@ class ChatStream:
         self._reasoning = ReasoningReader()
         self._thinking = ThinkReader()
         self._logprobs: tuple[Json, ...] = ()
+        self._is_told_by_deltas = False
         self._done = False
         self._reason: StopReason | None = None
         self._failure: ProtocolError | None = None
@@ -141,6 +142,10 @@ class ChatStream:
         # Some servers stream whole messages, some answer a plain request with a delta.
         message = choice.get(field) or choice.get("message") or choice.get("delta")
         if isinstance(message, dict):
+            if not choice.get(field) and self._is_told_by_deltas:
+                # Some tell the whole message again at the end of its deltas. Calls that are told twice do no harm.
+                message = {name: message.get(name) for name in ("tool_calls", "function_call")}
+            self._is_told_by_deltas |= "delta" in choice and bool(message.get("content"))
             self._read_message(message, choice.get("logprobs"), parts)
         usage = choice.get("usage")
         if isinstance(usage, dict):
