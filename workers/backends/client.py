@@ -21,7 +21,8 @@ from workers.backends.counting import UPSTREAM_COUNTERS
 from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
-from workers.backends.registry import Adapter, AnswerStream, adapter_of, resumed
+from workers.backends.pausing import resumed
+from workers.backends.registry import Adapter, AnswerStream, adapter_of
 from workers.backends.watch import Watch
 from workers.backends.withholding import as_shown
 

@@ -6,7 +6,7 @@ A compatible server needs no code: its row in the database names one of these ki
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.job import Job
@@ -44,21 +44,6 @@ class AnswerStream(Protocol):
 
     def close(self) -> list[Part]:
         """The rest of the answer, or what was wrong with it."""
-
-
-@runtime_checkable
-class PausingStream(Protocol):
-    """An answer that its upstream may pause: what it said goes back to it, and it says the rest."""
-
-    def resume(self, body: Json) -> Json | None:
-        """After `close`: the body of the request that goes on, made of the last one, and this stream reads its answer,
-        too. None where the answer has ended.
-        """
-
-
-def resumed(stream: AnswerStream, body: Json) -> Json | None:
-    """The body of the request that goes on with an answer; None where it has ended."""
-    return stream.resume(body) if isinstance(stream, PausingStream) else None
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -201,6 +201,20 @@ def test_a_schema_is_told_with_every_object_closed() -> None:
     assert "additionalProperties" not in schema
 
 
+def test_objects_that_are_made_of_others_stay_open() -> None:
+    closed = {"type": "object", "properties": {}, "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "anyOf": [{"type": "object", "properties": {}}, {"$ref": "#/$defs/a"}],
+        "$defs": {"a": {"type": "object", "allOf": [{"type": "object"}]}},
+    }
+    form = {"format": {"type": "json_schema", "name": "ans", "schema": schema}}
+    assert body(text=form)["output_config"]["format"]["schema"] == {
+        **schema,
+        "anyOf": [closed, {"$ref": "#/$defs/a"}],
+    }
+
+
 @pytest.mark.parametrize("model", ["qwen3", "claude-3-7-sonnet-20250219"])
 def test_other_models_are_made_to_call_a_tool_that_takes_the_answer(model: str) -> None:
     told = body(model, text=FORM)

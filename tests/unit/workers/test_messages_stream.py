@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from tests.support.messages import (
@@ -36,7 +37,8 @@ from workers.backends.parts import (
     TextDelta,
     UsageReport,
 )
-from workers.backends.registry import AnswerStream, adapter_for
+from workers.backends.pausing import resumed
+from workers.backends.registry import AnswerStream, adapter_for, adapter_of
 
 FORM: Json = {"format": {"type": "json_schema", "name": "a", "schema": {"type": "object", "properties": {}}}}
 ASKED: Json = {"messages": [{"role": "user", "content": [text_block("hello")]}], "stream": True}
@@ -246,6 +248,26 @@ def test_text_in_the_place_of_the_call_is_no_answer(text: str, stop: str) -> Non
 
 def test_what_was_said_until_the_filter_stopped_it_is_told() -> None:
     assert said(formed(message_stream(text_block("I can"), stop="refusal"))) == "I can"
+
+
+@pytest.mark.parametrize("model", ["qwen3", "claude-opus-5"])
+def test_tools_that_are_emulated_are_called_through_the_form_of_the_answer(model: str) -> None:
+    asked = job(model, kind="anthropic", tools=[LOOK])
+    asked.backend["tools"] = "emulated"
+    adapter = adapter_of(BackendSpec.from_plain(asked.backend))
+    told = adapter.build(asked)
+    turn = {"tool": "look", "arguments": {}}
+    if "tools" in told:
+        raw = message_stream(tool_block(told["tools"][0]["name"], turn), stop="tool_use")
+    else:
+        raw = message_stream(text_block(json.dumps(turn)))
+    paused = adapter.open_stream(asked)
+    read(paused, message_stream(text_block("{"), stop="pause_turn"))
+    assert resumed(paused, ASKED) is not None
+    parts = read(adapter.open_stream(asked), raw)
+    assert [part.name for part in parts if isinstance(part, CallDelta) and part.name] == ["look"]
+    assert parts[-1] == Stop("tool_calls")
+    assert said(parts) == ""
 
 
 # ---------------------------------------------------------------- errors

@@ -128,6 +128,8 @@ def _closed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     closed = {name: _closed_below(name, entry) for name, entry in schema.items()}
+    if _COMBINED & closed.keys():
+        return closed
     kind = closed.get("type")
     is_object = kind == "object" or (isinstance(kind, list) and "object" in kind) or "properties" in closed
     return (
@@ -141,7 +143,9 @@ def _closed_below(name: str, entry: Any) -> Any:
     return _closed(entry) if name in _SCHEMAS else entry
 
 
-# Not `allOf`: two closed objects have no value in common.
+# What a closed object would not admit beside its own properties. Nor are the parts of `allOf` closed: two closed
+# objects have no value in common.
+_COMBINED: Final = frozenset({"anyOf", "oneOf", "allOf", "$ref"})
 _SCHEMAS: Final = frozenset({"items", "prefixItems", "anyOf", "oneOf", "additionalProperties"})
 _SCHEMAS_BY_NAME: Final = frozenset({"properties", "$defs", "definitions"})
 

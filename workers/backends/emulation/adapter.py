@@ -9,9 +9,10 @@ from typing import Final, Protocol
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from workers.backends.emulation.job import emulated, takes_turns, wants_json
+from workers.backends.emulation.job import emulated, heard, takes_turns, wants_json
 from workers.backends.emulation.reader import TurnReader
 from workers.backends.parts import Part, Stop, StopReason, TextDelta
+from workers.backends.pausing import resumed
 
 _PLACE: Final = re.compile(r"input\[(\d+)\]")
 _CUT: Final[frozenset[StopReason]] = frozenset({"length", "content_filter"})
@@ -42,7 +43,7 @@ def build(make: Callable[[Job], Json], job: Job) -> Json:
 
 def open_stream(read: Callable[[Job], Answer], job: Job) -> Answer:
     """What reads the answer to that body."""
-    answer = read(job)
+    answer = read(heard(job))
     if not takes_turns(job):
         return answer
     return _Turns(answer, TurnReader(partial(_call_id, job.response_id), is_json=wants_json(job)))
@@ -67,6 +68,10 @@ class _Turns:
     def close(self) -> list[Part]:
         """The rest of the answer, or what was wrong with it."""
         return self._read(self._answer.close())
+
+    def resume(self, body: Json) -> Json | None:
+        """The request that goes on with a paused answer."""
+        return resumed(self._answer, body)
 
     def _read(self, parts: Sequence[Part]) -> list[Part]:
         told: list[Part] = []

@@ -65,6 +65,13 @@ def emulated(job: Job) -> Emulated:
     return Emulated(_without_tools(retold, changed), told.places)
 
 
+def heard(job: Job) -> Job:
+    """The job as far as it says how its answer is to be read: without tools, in the form of the turn."""
+    if not takes_turns(job):
+        return _without_tools(job, {})
+    return _without_tools(job, {"text": {**job.request["text"], "format": _Turn(job).form()}})
+
+
 class _Turn:
     """What the next turn may be."""
 
