@@ -134,7 +134,9 @@ def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
     if again.losses > _MOST_LOSSES or again.attempt >= _MOST_ATTEMPTS:
         return False
     if job.reserved is not None:
-        more = {"tokens": used.tokens, "nanos": cost(used, job.prices)}
+        # Whoever ends it, all that was used is charged by that target's prices.
+        dearest = max(cost(used, target.prices) for target in job.choices())
+        more = {"tokens": used.tokens, "nanos": dearest}
         if not has_room(job, more):
             log.warning("a quota has no room for another attempt", response_id=job.response_id)
             return False
