@@ -76,7 +76,7 @@ def field(tmp_path: Path) -> Iterator[Field]:
         failing, steady = (stack.enter_context(ScriptedUpstream(actor=True)) for _ in range(2))
         service = Service(f"antiphon_failover_{worker}", NUMBER + worker, tmp_path, SETTINGS)
         stack.enter_context(service)
-        patience = ("--connect-timeout", "0.5", "--first-byte-timeout", "1")
+        patience = ("--connect-timeout", "1", "--first-byte-timeout", "2")
         service.add_backend(FAILING, failing.base_url, MODEL, options=("--position", "0", *patience))
         service.add_backend("steady", steady.base_url, MODEL, options=("--position", "1"))
         second = service.another_worker()

@@ -127,6 +127,17 @@ def test_a_limit_opens_it_for_as_long_as_it_says(
     assert 295 < left <= 301
 
 
+@pytest.mark.parametrize("status", [401, 403, 408, 429, 500, 504, 529])
+def test_what_says_that_it_serves_nobody_is_counted(
+    status: int, friend: Client, upstream: ScriptedUpstream, second: ScriptedUpstream
+) -> None:
+    upstream.reply(status=status, body=chat_error("x"), always=True)
+    for _ in range(3):
+        ask(friend)
+    assert len(upstream.requests()) == 2
+    assert b"until" in breaker(FIRST)
+
+
 @pytest.mark.parametrize("status", [404, 302])
 def test_what_says_nothing_about_the_whole_backend_is_not_counted(
     status: int, friend: Client, upstream: ScriptedUpstream, second: ScriptedUpstream

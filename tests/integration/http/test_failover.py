@@ -77,10 +77,9 @@ def running() -> Iterator[list[ScriptedUpstream]]:
 
 @pytest.fixture
 def second(backend: Backend, running: list[ScriptedUpstream]) -> ScriptedUpstream:
-    """The upstream that is asked after the first, which has little patience and shows it soon."""
+    """The upstream that is asked after the first."""
     running[0].clear()
     forget_breakers()
-    change(backend.name, connect_timeout=0.3, first_byte_timeout=0.2, idle_timeout=0.3)
     add_target(SECOND, running[0].base_url)
     return running[0]
 
@@ -91,6 +90,13 @@ def third(second: ScriptedUpstream, running: list[ScriptedUpstream]) -> Scripted
     running[1].clear()
     add_target(THIRD, running[1].base_url, position=2)
     return running[1]
+
+
+def script(upstream: ScriptedUpstream, name: str, failure: str) -> None:
+    """Let a backend fail once in this way; nobody waits long for one that is silent."""
+    if failure.startswith("silent"):
+        change(name, connect_timeout=0.3, first_byte_timeout=0.2)
+    upstream.reply(**FAILURES[failure])
 
 
 def answered_as_json(client: Client, server: AsgiServer) -> Json:
@@ -149,7 +155,7 @@ def test_the_next_backend_answers_where_one_fails_in_whatever_way(
     upstream: ScriptedUpstream,
     second: ScriptedUpstream,
 ) -> None:
-    upstream.reply(**FAILURES[failure])
+    script(upstream, "scripted", failure)
     second.reply(body=ANSWER)
     response = ask(friend, server)
     assert (response["status"], output_text(response)) == ("completed", "from the second")
@@ -174,7 +180,7 @@ def test_a_backend_that_cannot_be_reached_is_passed_over(
 ) -> None:
     second.reply(body=ANSWER)
     with deaf_address() as deaf:
-        change("scripted", base_url=deaf if is_deaf else closed_address())
+        change("scripted", base_url=deaf if is_deaf else closed_address(), connect_timeout=0.3)
         response = ask(friend, server)
     assert output_text(response) == "from the second"
     reason = "upstream_timeout" if is_deaf else "upstream_error"
@@ -229,6 +235,7 @@ def test_a_request_that_a_backend_refuses_is_refused(
 def test_after_the_first_word_nothing_is_asked_again(
     end: Any, friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream, second: ScriptedUpstream
 ) -> None:
+    change("scripted", idle_timeout=0.3)
     upstream.reply(body=BEGUN, end=end, always=True)
     failed = checked_stream(friend.read_stream(input="Hello"), friend)
     assert (failed["status"], output_text(failed)) == ("failed", "Hello")
@@ -241,7 +248,7 @@ def test_a_stream_that_had_to_begin_meanwhile_goes_on_with_the_next_backend(
     friend: Client, upstream: ScriptedUpstream, second: ScriptedUpstream, settings: Settings
 ) -> None:
     settings.START_SECONDS = 0.02
-    upstream.reply(end="mute")
+    script(upstream, "scripted", "silent")
     second.reply(body=ANSWER)
     assert output_text(answered_as_stream(friend, None)) == "from the second"  # type: ignore[arg-type]
 
@@ -269,13 +276,27 @@ def test_where_all_fail_the_client_is_told_what_helps_it_most(
     upstream: ScriptedUpstream,
     second: ScriptedUpstream,
 ) -> None:
-    change(SECOND, connect_timeout=0.3, first_byte_timeout=0.2)
-    upstream.reply(**FAILURES[first])
-    second.reply(**FAILURES[other])
+    script(upstream, "scripted", first)
+    script(second, SECOND, other)
     answer = refusal_of(friend, stream=stream)
     assert (answer.status, answer.error["code"], answer.headers.get("retry-after")) == (status, code, wait)
     assert (len(upstream.requests()), len(second.requests())) == (1, 1)
     assert friend.get("/responses").json()["data"] == []
+
+
+def test_a_background_response_that_nobody_can_answer_tells_whom_was_asked(
+    friend: Client,
+    friend_tenant: Tenant,
+    server: AsgiServer,
+    upstream: ScriptedUpstream,
+    second: ScriptedUpstream,
+) -> None:
+    upstream.reply(status=500, body=chat_error("x"))
+    second.reply(status=503, body=chat_error("x"))
+    failed = answered_in_the_background(friend, server)
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "overloaded")
+    row = row_of(friend_tenant, failed["id"])
+    assert tried(row) == [("scripted", "upstream_error", 500), (SECOND, "overloaded", 503)]
 
 
 def test_what_one_backend_cannot_take_another_one_may(
@@ -326,7 +347,6 @@ def test_what_was_dropped_for_a_backend_that_failed_is_not_told(
 def test_a_client_that_leaves_ends_the_asking(
     friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream, second: ScriptedUpstream
 ) -> None:
-    change("scripted", first_byte_timeout=20)
     upstream.reply(end="mute")
     exchange = friend.stream(input="Hello")
     upstream.wait_request().wait_paused()
@@ -339,9 +359,8 @@ def test_a_client_that_leaves_ends_the_asking(
 def test_all_targets_together_have_no_longer_than_the_response(
     friend: Client, upstream: ScriptedUpstream, second: ScriptedUpstream, settings: Settings
 ) -> None:
-    settings.RESPONSE_SECONDS = 0.8
-    change(SECOND, first_byte_timeout=20)
-    upstream.reply(end="mute")
+    settings.RESPONSE_SECONDS = 2.0
+    script(upstream, "scripted", "silent")
     second.reply(end="mute")
     answer = friend.create(input="Hello")
     assert (answer.status, answer.error["code"]) == (500, "upstream_timeout")
