@@ -171,6 +171,17 @@ def test_an_answer_that_says_nothing_and_log_probabilities_are_left_out() -> Non
     assert first["content"] == [{"type": "output_text", "text": "Hi", "annotations": []}]
 
 
+@pytest.mark.parametrize("id", [{}, {"id": None}])
+def test_a_message_that_the_service_wrote_has_no_id(id: Json) -> None:
+    written = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "A summary."}],
+    }
+    sent, _ = body(history=[{**written, **id}])["input"]
+    assert sent == {**written, "status": "completed"}
+
+
 def test_only_the_reasoning_of_the_same_backend_is_sent_as_it_was() -> None:
     told = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
     assert body(history=[told])["input"][0]["type"] == "message"

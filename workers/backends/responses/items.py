@@ -64,7 +64,9 @@ def _assistant(item: Json) -> Iterator[Json]:
     parts = [part for part in item["content"] if part.get("text") or part.get("refusal")]
     if parts:
         content = [{name: part[name] for name in part if name != "logprobs"} for part in parts]
-        yield {**_bare(item), "id": item["id"], "status": "completed", "content": content}
+        # What the service wrote itself, such as a summary, has no id.
+        own = {"id": item["id"]} if item.get("id") else {}
+        yield {**_bare(item), **own, "status": "completed", "content": content}
 
 
 def _bare(item: Json) -> Json:
