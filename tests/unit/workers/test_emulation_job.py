@@ -3,6 +3,7 @@
 from typing import Any
 
 import jsonschema
+import orjson
 import pytest
 
 from responses_api.protocol.backend import BackendSpec
@@ -254,3 +255,11 @@ def test_any_kind_can_be_asked_so(kind: str) -> None:
     of = make_job(row={"tools": "emulated", "kind": kind}, tools=[LOOK], max_output_tokens=99)
     body = adapter(of).build(of)
     assert any('"answer"' in text for text in adapter(of).read(body).texts)
+
+
+@pytest.mark.parametrize("kind", ["chat_completions", "responses", "anthropic", "gemini"])
+def test_calls_that_were_answered_are_told_to_a_backend_of_any_kind(kind: str) -> None:
+    of = job(kind=kind, input=[{"role": "user", "content": "look"}, CALL, OUTPUT], tools=[LOOK])
+    told = orjson.dumps(adapter(of).build(of)).decode()
+    assert "waves" in told
+    assert "function_call" not in told

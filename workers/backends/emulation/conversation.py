@@ -63,7 +63,8 @@ def _message(group: Sequence[Json], names: dict[str, str]) -> Json:
     kind = group[0]["type"]
     if kind == _CALL:
         text = {"type": "output_text", "text": told_calls(group), "annotations": []}
-        return {"type": "message", "role": "assistant", "content": [text]}
+        message_id = f"msg_{group[0]['call_id']}"  # some formats tell a message of the model's by its id
+        return {"type": "message", "id": message_id, "role": "assistant", "content": [text]}
     if kind == _OUTPUT:
         results = [_result(item, names) for item in group]
         content = [
