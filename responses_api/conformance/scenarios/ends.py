@@ -27,7 +27,10 @@ async def errors(server: Server) -> str:
             raise Broken(f"the error has another shape: {fault}")
     answer = await server.ask(input=HELLO, top_logprobs=3, store=False, max_output_tokens=64)
     if answer.status == 400:
-        refused(answer, 400, param="top_logprobs")
+        named = f"{answer.error.get('param')} {answer.error.get('message')}"  # the backend's own words may name it
+        require(
+            "logprobs" in named, f"top_logprobs is refused without its name: {answer.error.get('message')}"
+        )
         return "Two impossible settings are refused by name; top_logprobs, too."
     sound(answer)
     return "Two impossible settings are refused by name; top_logprobs is served."

@@ -187,6 +187,23 @@ def test_a_cut_answer_whose_items_are_called_complete_is_failed() -> None:
     assert ends(mind, "cut-short") == {"cut-short": "failed"}
 
 
+@pytest.mark.parametrize(
+    ("sentence", "param", "end"),
+    [
+        ("Not with this model.", "top_logprobs", "passed"),
+        ("The model's backend refused the request: logprobs are not supported.", None, "passed"),
+        ("The model's backend refused the request.", None, "failed"),
+    ],
+)
+def test_a_setting_that_is_refused_is_named(sentence: str, param: str | None, end: str) -> None:
+    def mind(body: Json) -> Said:
+        if body.get("top_logprobs"):
+            raise refuse(sentence, param)
+        return able(body)
+
+    assert ends(mind, "errors") == {"errors": end}
+
+
 # ---- what is not supported, and what cannot be told
 
 
