@@ -91,11 +91,11 @@ def test_the_command_refuses_two_keys_no_key_and_a_key_on_the_move() -> None:
 
 
 def test_the_command_says_what_a_backend_can_do_and_keeps_what_it_is_not_told() -> None:
-    lists = ("--native-features", "compact", "--passthrough-tool-types", "web_search,acme:*")
+    lists = ("--native-features", "allowed_tools", "--passthrough-tool-types", "web_search,acme:*")
     add_backend("--kind", "responses", "--files", "refused", "--reasoning", "none", *lists)
     add_backend("--kind", "responses", "--allowed-options", "top_k, min_p")
     spec = Backend.objects.get().spec()
-    assert (spec.files, spec.reasoning, spec.native_features) == ("refused", "none", ["compact"])
+    assert (spec.files, spec.reasoning, spec.native_features) == ("refused", "none", ["allowed_tools"])
     assert (spec.passthrough_tool_types, spec.allowed_options) == (
         ["web_search", "acme:*"],
         ["top_k", "min_p"],
