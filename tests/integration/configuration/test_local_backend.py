@@ -19,6 +19,7 @@ def test_the_first_run_adds_it() -> None:
     assert target.backend["base_url"] == "http://127.0.0.1:4001/v1"
     assert target.backend["token_counting"] == "llama_cpp"
     assert target.backend["images"] == "noted"
+    assert target.backend["tools"] == "emulated"
     assert target.context_window == CONTEXT_WINDOW
 
 
@@ -35,3 +36,11 @@ def test_a_later_run_moves_it_and_keeps_what_the_operator_changed() -> None:
         7,
     )
     assert set(Route.objects.values_list("model", flat=True)) == {MODEL, "another"}
+
+
+def test_one_that_was_added_before_tools_could_be_emulated_has_them_from_now_on() -> None:
+    register("http://127.0.0.1:4001/v1")
+    Backend.objects.update(tools="native", is_enabled=False)
+    register("http://127.0.0.1:4001/v1")
+    backend = Backend.objects.get()
+    assert (backend.tools, backend.is_enabled) == ("emulated", False)

@@ -150,6 +150,14 @@ def test_the_help_explains_both_kinds() -> None:
     assert "openai_chat_completions: the same as OpenAI itself takes it" in told
 
 
+def test_tools_are_native_unless_said_otherwise_and_that_stays_so() -> None:
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].first.backend["tools"] == "native"
+    add_backend("one", "--model", "a", "--tools", "emulated")
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].first.backend["tools"] == "emulated"
+
+
 def test_images_are_sent_unless_said_otherwise_and_that_stays_so() -> None:
     add_backend("one", "--model", "a")
     assert read_models()["a"].first.backend["images"] == "sent"
