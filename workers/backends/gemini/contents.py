@@ -62,9 +62,7 @@ def build_contents(
         elif kind == "reasoning":
             conversation.think(item.value.get(STATE) or ())
         elif not is_vendor_type(kind):
-            raise item.refuse(
-                f"Items of type '{quoted(kind)}' are not supported by this model's backend.", ".type"
-            )
+            raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
     conversation.end_turn()
     told = conversation.told
     if not told.contents or told.contents[0]["role"] != "user":
@@ -176,10 +174,7 @@ def _part(item: Given, part: Json, path: str) -> Json:
     if kind in _TEXT_TYPES:
         return {"text": part["text"]}
     if kind not in _MEDIA_TYPES:
-        raise item.refuse(
-            f"Content parts of type '{quoted(kind)}' are not supported by this model's backend.",
-            path + ".type",
-        )
+        raise item.refuse(f"Content parts of type '{quoted(kind)}'", path + ".type")
     return media_part(part, lambda what: item.refuse(what, path))
 
 
