@@ -52,6 +52,8 @@ OPERATORS: Final = (
     "/admin/conformance/",
     "/admin/conformance/runs/{run}/",
     "/admin/conformance/results/{result}/",
+    "/admin/responses_api/backend/",
+    "/admin/responses_api/route/",
 )
 
 
