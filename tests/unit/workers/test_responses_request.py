@@ -81,6 +81,16 @@ def test_log_probabilities_are_asked_for() -> None:
     assert body(include=["message.output_text.logprobs"])["include"] == ["message.output_text.logprobs"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [({"top_logprobs": 2}, "top_logprobs"), ({"include": ["message.output_text.logprobs"]}, "include")],
+)
+def test_log_probabilities_are_refused_where_none_are_told(fields: Json, param: str) -> None:
+    with pytest.raises(ProtocolError) as refused:
+        body(features=["response_format"], **fields)
+    assert (refused.value.status, refused.value.param) == (400, param)
+
+
 def test_encrypted_reasoning_is_asked_for_where_the_row_has_it() -> None:
     assert body(features=["encrypted_content"])["include"] == ["reasoning.encrypted_content"]
 

@@ -13,6 +13,7 @@ what is kept, queued and cut short is the service's own. The rest, on purpose:
 | tools of other types | as they are, where the row names them; else refused |
 | `tool_choice: allowed_tools` | as it is where the row has it; else its mode alone: calls are checked all the same |
 | `text.format` | sent; where the row has `response_format`, also by the name and in the form of Chat Completions |
+| log probabilities | asked for by `include`; refused where the row has `response_format`: llama.cpp tells none, here |
 | `max_tool_calls` | sent only beside tools that the backend runs; the service counts by itself |
 | `truncation`, `service_tier`, `background` | not sent: the service's own |
 | `metadata` | left out: a note of the client's to itself |
@@ -24,7 +25,7 @@ what is kept, queued and cut short is the service's own. The rest, on purpose:
 from typing import Any, Final
 
 from responses_api.protocol.backend import BackendSpec
-from responses_api.protocol.errors import invalid_request
+from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted
@@ -154,10 +155,20 @@ def _reasoning(request: Json) -> Json:
 def _include(request: Json, spec: BackendSpec) -> Json:
     count = request["top_logprobs"]
     wanted = [LOGPROBS] if count or LOGPROBS in request["include"] else []
+    if wanted and spec.has("response_format"):
+        raise _no_logprobs("top_logprobs" if count else "include")
     if spec.has("encrypted_content"):
         wanted.append(ENCRYPTED)
     body: Json = {"include": wanted} if wanted else {}
     return body | {"top_logprobs": count} if count else body
+
+
+def _no_logprobs(param: str) -> ProtocolError:
+    return invalid_request(
+        f"Log probabilities, which '{param}' asks for, are not told by this model's backend.",
+        param=param,
+        code="unsupported_value",
+    )
 
 
 def _given(fields: dict[str, Any]) -> Json:
