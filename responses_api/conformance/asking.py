@@ -32,7 +32,7 @@ _FEWEST: Final = 100
 
 
 async def ask(server: Server, *, optional: Iterable[str] = (), **fields: Any) -> Json:
-    """The response as JSON, and sound. `optional` names fields that may be refused as not supported.
+    """The response as JSON, and sound. `optional` names fields that may be refused as not supported, by their names.
 
     Raises `Broken`, `NotShown` and `NotApplicable`, as every scenario does.
     """
@@ -42,7 +42,7 @@ async def ask(server: Server, *, optional: Iterable[str] = (), **fields: Any) ->
 def sound(answer: Answer, optional: Iterable[str] = ()) -> Json:
     """The response in an answer, if it is one that any client can take. Raises as `ask` does."""
     _judge(answer, tuple(optional))
-    return _sound(answer.json())
+    return _sound(answer.json(), tuple(optional))
 
 
 async def ask_stream(server: Server, *, optional: Iterable[str] = (), **fields: Any) -> Json:
@@ -54,7 +54,7 @@ async def ask_stream(server: Server, *, optional: Iterable[str] = (), **fields: 
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
         raise Broken(f"the stream breaks {found[0]}{more}")
-    return _sound(told.final)
+    return _sound(told.final, tuple(optional))
 
 
 async def require_counted(server: Server, longer: Json, shorter: Json, what: str) -> NoReturn:
@@ -112,14 +112,17 @@ def _judge(answer: Answer, optional: tuple[str, ...]) -> None:
     raise Broken(f"refused with {answer.status} {code}: {message}")
 
 
-def _sound(response: Json) -> Json:
+def _sound(response: Json, optional: tuple[str, ...] = ()) -> Json:
     """The response itself. Raises `Broken`, or `NotShown` for a model's own failure."""
     for fault in response_faults(response):
         raise Broken(f"the response breaks its schema: {fault}")
     status, error = response["status"], response["error"]
     if status == "failed":
+        message = str((error or {}).get("message"))
         if (error or {}).get("code") in _OF_THE_MODEL:
-            raise NotShown(f"the model did not call as it was told: {error['message']}")
+            raise NotShown(f"the model did not call as it was told: {message}")
+        if any(f"'{name}" in message for name in optional):  # told as a failure, and not as an answer
+            raise NotApplicable(f"said to have failed by name: {message}")
         raise Broken(f"the response failed: {error}")
     require(status in ("completed", "incomplete"), f"the response ended as {status}")
     ids = [item["id"] for item in response["output"]]

@@ -237,6 +237,13 @@ def test_what_is_refused_for_another_reason_is_failed(name: str) -> None:
     assert ends(refusing("metadata"), name) == {name: "failed"}
 
 
+def test_a_backend_that_does_not_hold_an_answer_to_its_schema_is_not_supported_where_that_is_said() -> None:
+    held = "The model's answer has not the form that 'text.format' asks for."
+    for told, end in ((held, "not supported"), ("The connection was lost.", "failed")):
+        said = Said(error={"code": "upstream_error", "message": told}, status="failed")
+        assert ends(always(said), "structured-output") == {"structured-output": end}
+
+
 def test_a_picture_that_its_backend_refuses_in_words_of_its_own_is_not_supported() -> None:
     told = refusing("", "The model's backend refused the request: no image input.", "upstream_rejected")
     assert ends(told, "image") == {"image": "not supported"}
