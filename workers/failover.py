@@ -22,7 +22,7 @@ from responses_api.protocol.order import with_preference
 from responses_api.protocol.plain import Json
 from responses_api.protocol.target import Target
 from responses_api.services.sealed import holder
-from workers.backends.parts import UsageReport
+from workers.backends.parts import StateReport, UsageReport
 from workers.faults import FAILED
 
 log = structlog.get_logger(__name__)
@@ -35,6 +35,7 @@ _OF_THE_TARGET: Final = ("unsupported_value", "context_length_exceeded")
 _FAILING_STATUSES: Final = (401, 403, 407, 408, 429)
 """Those below 500 that say that a backend serves nobody; others are about one model, or one request."""
 _USUAL_WAIT_SECONDS: Final = 1.0
+_SAYS_NOTHING: Final = (UsageReport, StateReport)
 
 
 class Failover:
@@ -57,8 +58,8 @@ class Failover:
         """The answer of the first target that gives one. `ask` begins to ask one; a job that has only one costs
         nothing more.
 
-        What a target says before its first part (that it accepted, its usage) is held back as long as another could be
-        asked instead. Raises `ProtocolError`, as the answer itself does.
+        What a target says before its first word (that it accepted, its usage, its state) is held back as long as
+        another could be asked instead. Raises `ProtocolError`, as the answer itself does.
         """
         if not self._given.targets:
             return await ask(self.job)
@@ -190,8 +191,8 @@ def _usefulness(error: ProtocolError) -> tuple[int, float]:
 
 
 def _says(parts: Sequence[Any]) -> bool:
-    """Whether anything of an answer is among these; its usage is not."""
-    return any(type(part) is not UsageReport for part in parts)
+    """Whether anything of an answer is among these; its usage is not, nor what the upstream wants back with it."""
+    return any(type(part) not in _SAYS_NOTHING for part in parts)
 
 
 def _may_go_on(error: ProtocolError) -> bool:

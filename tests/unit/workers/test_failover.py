@@ -19,7 +19,7 @@ from responses_api.protocol.errors import (
 from responses_api.protocol.job import Job
 from responses_api.protocol.target import Target
 from tests.unit.workers.builders import make_job
-from workers.backends.parts import Part, Stop, TextDelta, UsageReport
+from workers.backends.parts import Part, StateReport, Stop, TextDelta, UsageReport
 from workers.failover import Failover, most_useful
 from workers.faults import FAILED
 
@@ -89,6 +89,14 @@ async def test_what_a_failed_target_said_before_its_first_part_is_not_heard() ->
 async def test_what_it_said_before_its_first_part_comes_with_it() -> None:
     asked = Asked(a=[[], [USAGE], [TEXT], [STOP]])
     assert await heard(Failover(job_with("a", "b"), None), asked.ask) == [[USAGE, TEXT], [STOP]]
+
+
+async def test_state_alone_is_no_word_of_an_answer() -> None:
+    state = StateReport({"response": "up_1"})
+    asked = Asked(a=[[], [state], model_error("x")], b=[[state], [TEXT], [STOP]])
+    assert await heard(Failover(job_with("a", "b"), None), asked.ask) == [[state], [TEXT], [STOP]]
+    asked = Asked(a=[[], [state], [TEXT], [STOP]])
+    assert await heard(Failover(job_with("a", "b"), None), asked.ask) == [[state, TEXT], [STOP]]
 
 
 async def test_an_answer_that_says_nothing_but_its_end_is_one() -> None:
