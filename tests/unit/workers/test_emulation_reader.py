@@ -111,6 +111,47 @@ def test_no_text_breaks_it_and_no_cut_changes_it(text: str, places: list[int]) -
     assert said(read(cut(text, places))) == said(read([text]))
 
 
+FRAGMENTS = [
+    *(
+        '{"answer": "',
+        '{"tool": "',
+        '", "arguments": {"a": [',
+        '"}',
+        "]}}",
+        '", "also": [{"tool": "b"}]}',
+        '"',
+        "}",
+    ),
+    *(
+        "```json\n",
+        "```",
+        "`",
+        "[1] ",
+        "{",
+        "\n",
+        "words ",
+        "\\u00",
+        "\\ud83d",
+        "\\",
+        ", ",
+        '"note": ',
+        "null",
+        "  ",
+    ),
+]
+
+
+@given(
+    st.lists(st.sampled_from(FRAGMENTS), max_size=12), st.lists(st.integers(0, 120), max_size=8).map(sorted)
+)
+def test_turns_in_pieces_and_out_of_order_are_the_same_wherever_they_are_cut(
+    fragments: list[str], places: list[int]
+) -> None:
+    text = "".join(fragments)
+    for is_cut in (True, False):
+        assert said(read(cut(text, places), is_cut=is_cut)) == said(read([text], is_cut=is_cut))
+
+
 def test_an_answer_is_told_while_it_comes() -> None:
     reader = TurnReader(lambda number: f"call_{number}")
     told = [reader.feed(piece) for piece in ('{"answ', 'er": "On', "ce upon", ' a time"}')]

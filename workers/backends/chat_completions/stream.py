@@ -172,6 +172,7 @@ class ChatStream:
             if content:
                 self._read_content(content, read_logprobs(logprobs) if logprobs else (), parts)
         elif isinstance(content, list):
+            self._end_content(parts)
             parts += _content_parts(content)
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal:

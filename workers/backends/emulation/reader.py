@@ -31,7 +31,7 @@ _CALL: Final = "call of a turn"
 _FENCE: Final = r"(?:```[a-zA-Z]*\s*)"
 _TURN: Final = re.compile(rf'{_FENCE}?\{{(?=\s*"(?:{ANSWER}|{TOOL}|{ARGUMENTS})"\s*:)')
 _PART_OF_A_TURN: Final = re.compile(rf'`{{0,2}}|{_FENCE}?(?:\{{\s*(?:"[a-z]{{0,9}}(?:"\s*)?)?)?')
-_BRACKET: Final = re.compile(r"\{|```|`{1,2}\Z|\A\s*\[")
+_BRACKET: Final = re.compile(r"\{|```|`{1,2}\Z")
 _FIELD: Final = re.compile(r'[\s,]*"([^"\\]{0,64})"\s*:\s*')
 _PART_OF_A_FIELD: Final = re.compile(r'[\s,]*(?:"[^"\\]{0,64}(?:"\s*)?)?')
 _END: Final = re.compile(r"[\s,]*\}")
@@ -88,9 +88,13 @@ class TurnReader:
     def _rest_of_prose(self, is_cut: bool) -> str:
         """What was held for a turn, or for a field of one, that never was."""
         marks = self._held.strip(" \t\r\n,")
-        if (is_cut and marks[:1] in ("{", "`", '"')) or (not marks and self._texts):
+        if not marks and self._texts:
             return ""
-        return self._held
+        # Where nothing was said yet, a bracket that was cut off is that of the turn.
+        is_mark = (
+            marks[:1] == '"' if self._read == self._read_field else "{" in marks and not self._has_spoken
+        )
+        return "" if is_cut and is_mark else self._held
 
     def _told(self) -> list[Part]:
         parts, self._parts = self._parts, []
@@ -104,6 +108,9 @@ class TurnReader:
     # ------------------------------------------------------------------ around a turn
 
     def _read_prose(self, text: str) -> str:
+        if not self._has_spoken and text.lstrip().startswith("["):
+            self._read = self._read_to_the_end
+            return text
         bracket = _BRACKET.search(text)
         if bracket is None:
             if self._has_spoken or text.strip():
@@ -116,7 +123,9 @@ class TurnReader:
             self._begin(rest.startswith("`"))
             return rest[turn.end() :]
         if len(rest) < _MOST_HELD and _PART_OF_A_TURN.fullmatch(rest):
-            return self._hold(text)
+            return self._hold(
+                text if not before.strip() and not self._has_spoken else self._say(before) or rest
+            )
         if rest.startswith("`") and not rest.startswith("```"):
             self._say(before + rest.rstrip("`"))
             return rest
