@@ -361,3 +361,36 @@ def test_a_choice_that_there_is_not_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         assert "one of invitation, open" in str(found()["antiphon.E003"].msg)
     finally:
         variables.mistakes.clear()
+
+
+def test_routes_that_are_checked_on_schedule_need_an_address(settings: Settings) -> None:
+    for hours, address, is_wrong in (
+        (None, "", False),
+        (6.0, "", True),
+        (6.0, "127.0.0.1:8000/v1", True),
+        (None, "ftp://127.0.0.1/v1", True),
+        (6.0, "http://127.0.0.1:8000/v1", False),
+    ):
+        settings.CONFORMANCE_HOURS, settings.CONFORMANCE_URL = hours, address
+        assert ("antiphon.E013" in found()) is is_wrong, (hours, address)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "words"),
+    [
+        ("", None, ""),
+        ("0", None, ""),
+        ("0.5", 0.5, ""),
+        ("-1", None, "0 for never"),
+        ("x", None, "no"),
+        ("inf", None, ""),
+    ],
+)
+def test_nothing_and_zero_switch_off(
+    text: str, value: float | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_HOURS", text)
+    monkeypatch.setattr(variables, "mistakes", told := list[str]())
+    assert variables.positive_or_off(environ.Env().float, "SOME_HOURS") == value
+    assert words in "".join(told)
+    assert bool(told) is (text in ("-1", "x", "inf"))
