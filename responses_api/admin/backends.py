@@ -65,7 +65,7 @@ _FIELDSETS: Final[Any] = (
     ),
     (
         "What its models can do",
-        {"fields": ("images", "files", "tools", "reasoning", "token_counting")},
+        {"fields": ("images", "files", "structured_output", "tools", "reasoning", "token_counting")},
     ),
     (
         "What it has of its own",

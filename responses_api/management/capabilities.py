@@ -8,14 +8,18 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError
 
-from responses_api.models.backend import FILES, NATIVE_FEATURES, REASONING, TOOLS
+from responses_api.models.backend import FILES, NATIVE_FEATURES, REASONING, STRUCTURED_OUTPUT, TOOLS
 from responses_api.models.backend_rules import UNSENDABLE_KEY, each_once, is_sendable
 
 _LISTS: Final = ("native_features", "passthrough_tool_types", "allowed_options")
-_CHOICES: Final = ("files", "tools", "reasoning")
+_CHOICES: Final = ("files", "structured_output", "tools", "reasoning")
 _STAYS: Final = "; '' for none. Without it the list stays as it is"
 
 _FILES_HELP = "what becomes of a file: sent (the default), or refused with 400"
+_FORMS_HELP = (
+    "what becomes of a form that a request wants its answer to have: sent (the default), or refused with 400, for "
+    "servers that hold no answer to one"
+)
 _TOOLS_HELP = (
     "how the models call functions: native (the default), or emulated for models that know no tools on a server that "
     "can hold an answer to a JSON Schema: they read what the functions do, and answer with a call or in words"
@@ -45,6 +49,9 @@ _STDIN_HELP = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--files", choices=[name for name, _ in FILES], help=_FILES_HELP)
+    parser.add_argument(
+        "--structured-output", choices=[name for name, _ in STRUCTURED_OUTPUT], help=_FORMS_HELP
+    )
     parser.add_argument("--tools", choices=[name for name, _ in TOOLS], help=_TOOLS_HELP)
     parser.add_argument("--reasoning", choices=[name for name, _ in REASONING], help=_REASONING_HELP)
     parser.add_argument("--native-features", type=_entries, metavar="NAME,…", help=_FEATURES_HELP)

@@ -42,6 +42,11 @@ FILES: Final = (
     ("refused", "refused with 400"),
 )
 
+STRUCTURED_OUTPUT: Final = (
+    ("sent", "sent: the backend holds answers to JSON schemas"),
+    ("refused", "refused with 400"),
+)
+
 TOOLS: Final = (
     ("native", "native: the models call tools"),
     ("emulated", "emulated: the models call none, but an answer can be held to a JSON schema"),
@@ -121,6 +126,13 @@ class Backend(models.Model):
         default="sent",
         db_default="sent",
         help_text="What becomes of a file in a request.",
+    )
+    structured_output = models.CharField(
+        max_length=16,
+        choices=STRUCTURED_OUTPUT,
+        default="sent",
+        db_default="sent",
+        help_text="What becomes of a form that a request wants its answer to have (text.format).",
     )
     tools = models.CharField(
         max_length=16,
@@ -203,6 +215,7 @@ class Backend(models.Model):
             token_counting=self.token_counting,
             images=self.images,
             files=self.files,
+            structured_output=self.structured_output,
             tools=self.tools,
             reasoning=self.reasoning,
             has_stored_key=bool(self.sealed_key),

@@ -8,6 +8,9 @@ MOST_ENTRIES: Final = 100
 RESPONSES: Final = "responses"
 """The kind whose upstreams have something of their own: what they keep, run or know by themselves."""
 
+EMULATED: Final = "emulated"
+REFUSED: Final = "refused"
+
 _TOOL_TYPE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}(:([A-Za-z0-9_.-]{1,64}|\*))?")
 _OPTION: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}|\*")
 _KEY: Final = re.compile(r"[!-~]{1,4096}")
@@ -43,6 +46,8 @@ def faults_of(fields: Mapping[str, Any], features: Sequence[str]) -> dict[str, s
     for field in ("native_features", "passthrough_tool_types"):
         if fields[field] and fields["kind"] != RESPONSES and field not in faults:
             faults[field] = "Only a backend of the kind 'responses' has these: leave it empty."
+    if fields["tools"] == EMULATED and fields["structured_output"] == REFUSED:
+        faults["tools"] = "Tools are emulated by structured output: that must be sent, then."
     if fields["api_key_env"] and fields["sealed_key"]:
         faults["api_key_env"] = TWO_KEYS
     return faults

@@ -21,8 +21,9 @@ class BackendSpec:
     The credential itself never travels: `api_key_env` names the environment variable of the worker that holds it,
     `has_stored_key` says that the backend's row does, sealed. `token_counting` says who counts tokens: the worker
     ("local"), or the backend and how. `images` says what becomes of an image: "sent", "noted" (the model reads that
-    there was one) or "refused"; `files` of a file: "sent" or "refused". `tools` are "native", or "emulated" by a schema
-    that the answer is held to. `reasoning` is how much of it clients may see: "none", "summary" or "raw".
+    there was one) or "refused"; `files` of a file, `structured_output` of a form that the answer is to have: "sent" or
+    "refused". `tools` are "native", or "emulated" by a schema that the answer is held to. `reasoning` is how much of it
+    clients may see: "none", "summary" or "raw".
 
     `passthrough_tool_types` are the types of tools that the backend runs or knows by itself, `acme:*` for all of a
     vendor's; `native_features` what else it has (`NativeFeature`). `allowed_options` names the fields of its own that
@@ -40,6 +41,7 @@ class BackendSpec:
     token_counting: str = "local"
     images: str = "sent"
     files: str = "sent"
+    structured_output: str = "sent"
     tools: str = "native"
     reasoning: str = "raw"
     has_stored_key: bool = False
@@ -72,6 +74,11 @@ class BackendSpec:
     def takes_item(self, item_type: str) -> bool:
         """Whether an item of a type that the service does not know may be sent there, or comes from there."""
         return takes_item(self.other_tool_types, item_type)
+
+    @property
+    def takes_forms(self) -> bool:
+        """Whether an answer can be held to a form: to JSON, or to a schema."""
+        return self.structured_output != "refused"
 
     def takes_option(self, name: str) -> bool:
         """Whether requests may set this field of the backend's own."""

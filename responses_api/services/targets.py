@@ -26,6 +26,16 @@ class Need:
     refusal: ProtocolError
 
 
+_FORM: Final = Need(
+    lambda spec: spec.takes_forms,
+    invalid_request(
+        "This model's answers cannot be held to a form; ask another model, or leave 'text.format' out.",
+        param="text.format",
+        code="unsupported_value",
+    ),
+)
+
+
 def able(targets: Sequence[Target], request: CreateRequest) -> tuple[Target, ...]:
     """The targets that can serve the request, in their order; at least one.
 
@@ -68,6 +78,8 @@ def _needs(request: CreateRequest, targets: Sequence[Target]) -> Iterator[Need]:
         # A vendor's items are kept with any conversation; who has no place for them leaves them out.
         if is_foreign(item["type"]) and not is_vendor_type(item["type"]):
             yield _item(item["type"], index)
+    if request.text["format"]["type"] != "text":
+        yield _FORM
     for name in request.backend_options:
         yield _option(name, targets)
 

@@ -49,6 +49,17 @@ def test_items_of_vendors_any_target_is_told_or_leaves_out() -> None:
     assert names(request(input=[{"type": "other:note"}])) == ["plain", "searching", "both"]
 
 
+def test_only_targets_that_hold_answers_to_a_form_are_asked_for_one() -> None:
+    bound, free = target("bound"), target("free")
+    free.backend["structured_output"] = "refused"
+    form = {"format": {"type": "json_object"}}
+    assert names(request(text=form), free, bound) == ["bound"]
+    assert names(request(), free, bound) == ["free", "bound"]
+    with pytest.raises(ProtocolError, match="cannot be held to a form") as refused:
+        able([free], request(text=form))
+    assert (refused.value.status, refused.value.param) == (400, "text.format")
+
+
 @pytest.mark.parametrize(
     ("fields", "param", "served"),
     [

@@ -23,6 +23,7 @@ FORM = {
     "base_url": URL,
     "images": "sent",
     "files": "sent",
+    "structured_output": "sent",
     "tools": "native",
     "reasoning": "raw",
     "token_counting": "local",
@@ -189,6 +190,7 @@ def test_lists_are_written_one_entry_a_line(operator: Client, change: Change) ->
             "Only a backend of the kind &#x27;responses&#x27; has these: leave it empty.",
         ),
         ({"kind": "gemini", "passthrough_tool_types": "web_search"}, "Only a backend of the kind"),
+        ({"tools": "emulated", "structured_output": "refused"}, "Tools are emulated by structured output"),
     ],
 )
 def test_a_list_that_cannot_be_is_refused_with_the_reason(

@@ -158,6 +158,14 @@ def test_tools_are_native_unless_said_otherwise_and_that_stays_so() -> None:
     assert read_models()["a"].first.backend["tools"] == "emulated"
 
 
+def test_forms_of_answers_are_sent_unless_said_otherwise_and_that_stays_so() -> None:
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].first.backend["structured_output"] == "sent"
+    add_backend("one", "--model", "a", "--structured-output", "refused")
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].first.backend["structured_output"] == "refused"
+
+
 def test_images_are_sent_unless_said_otherwise_and_that_stays_so() -> None:
     add_backend("one", "--model", "a")
     assert read_models()["a"].first.backend["images"] == "sent"
