@@ -28,11 +28,14 @@ _TIMEOUTS = ("connect", "first_byte", "idle", "total")
 _KIND_HELP = (
     "what the backend speaks. chat_completions (the default): the Chat Completions API as most servers have it, "
     "vLLM, llama.cpp and hosted ones. openai_chat_completions: the same as OpenAI itself takes it, the limit of "
-    "tokens sent as max_completion_tokens, which its newer models demand."
+    "tokens sent as max_completion_tokens, which its newer models demand. responses: the Responses API, of OpenAI, "
+    "vLLM, llama.cpp and other Open Responses servers. anthropic: Anthropic's Messages. gemini: Gemini's "
+    "generateContent."
 )
 _COUNTING_HELP = (
     "who counts the tokens of a request. local (the default): this service, with the vocabulary o200k_base, which is "
-    "an estimate for most models. llama_cpp and vllm: the backend itself, exactly."
+    "an estimate for most models. llama_cpp, vllm, responses, anthropic and gemini: the backend itself, each by its "
+    "own call."
 )
 _IMAGES_HELP = (
     "what becomes of an image: sent (the default), noted (for models that see none: they read that there was one) or "
