@@ -28,6 +28,7 @@ _THREADS = max(1, (os.cpu_count() or 2) // 2)
 _TEMPERATURE = 0.2
 _SEED = 1
 _REPEAT_PENALTY = 1.1
+_LOOP_PENALTY = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,12 @@ def serve(port: int) -> None:
     parameters.cpuparams.n_threads = _THREADS
     parameters.cpuparams_batch.n_threads = _THREADS
     # Where a request does not say: little chance, and always the same. With llama.cpp's own defaults a model of this
-    # size now and then answers with nothing at all, or repeats itself until its context is full.
+    # size now and then answers with nothing at all, or repeats itself until its context is full: words are penalised for
+    # coming again, and whole sequences ("DRY") the more the longer they are.
     parameters.sampling.temp = _TEMPERATURE
     parameters.sampling.seed = _SEED
     parameters.sampling.penalty_repeat = _REPEAT_PENALTY
+    parameters.sampling.dry_multiplier = _LOOP_PENALTY
     parameters.use_jinja = True
     parameters.warmup = False
     parameters.ui = False
