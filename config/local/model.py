@@ -89,8 +89,8 @@ def serve(port: int) -> None:
     parameters.cpuparams.n_threads = _THREADS
     parameters.cpuparams_batch.n_threads = _THREADS
     # Where a request does not say: little chance, and always the same. With llama.cpp's own defaults a model of this
-    # size now and then answers with nothing at all, or repeats itself until its context is full: words are penalised for
-    # coming again, and whole sequences ("DRY") the more the longer they are.
+    # size now and then answers with nothing at all, or repeats itself until its context is full: words are penalised
+    # for coming again, and whole sequences ("DRY") the more the longer they are.
     parameters.sampling.temp = _TEMPERATURE
     parameters.sampling.seed = _SEED
     parameters.sampling.penalty_repeat = _REPEAT_PENALTY
