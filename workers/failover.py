@@ -77,7 +77,7 @@ class Failover:
         async with aclosing(await self.answer(begin)) as answer:
             async for (found,) in answer:
                 return found  # type: ignore[no-any-return]
-        raise FAILED
+        raise FAILED.anew()
 
     async def _answer(self, ask: Callable[[Job], Awaitable[Parts]]) -> Parts:
         targets = await self._ordered()
@@ -98,7 +98,7 @@ class Failover:
                     failure = error
                 except Exception:
                     log.exception("asking a backend failed", backend=target.name)
-                    failure = FAILED
+                    failure = FAILED.anew()
                 if has_said:
                     raise failure
                 await self._failed(target, failure, time.monotonic() - began)

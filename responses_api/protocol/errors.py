@@ -56,6 +56,12 @@ class ProtocolError(Exception):
         self.upstream_status = status
         return self.because(f"the backend answered with status {status}")
 
+    def anew(self) -> "ProtocolError":
+        """Another one that says the same. What is raised keeps the frames that it came through, and what they hold, for
+        as long as it lives: an error that lives for ever is not raised itself.
+        """
+        return ProtocolError.from_plain(self.to_plain())
+
     def with_headers(self, headers: Mapping[str, str]) -> "ProtocolError":
         """The same error, answered with these headers too; they do not cross a process boundary."""
         self._headers.update(headers)

@@ -73,9 +73,9 @@ async def _admit(
         decision = await _decided(client, reservation, checks)
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
-        raise _AWAY from error
+        raise _AWAY.anew() from error
     except NotCounted:
-        raise _BUSY from None
+        raise _BUSY.anew() from None
     at = reservation.created_at
     if decision.refused_by is not None:
         used = decision.used[checks.index(decision.refused_by)]

@@ -50,7 +50,7 @@ def _withdraw(row: Any) -> None:
             end_here(job_of_row(row), None, worker=worker or "", before=told_before(row))
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
-        raise _VALKEY_AWAY from error
+        raise _VALKEY_AWAY.anew() from error
 
 
 def _row(tenant_id: uuid.UUID, response_id: str) -> Any:

@@ -125,7 +125,7 @@ async def prepare(
         context = await context_of(principal, request, remembered)
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
-        raise _NOT_HANDED_OVER from error
+        raise _NOT_HANDED_OVER.anew() from error
 
     def make() -> Prepared:
         context.check()

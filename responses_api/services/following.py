@@ -112,7 +112,7 @@ async def follow_journal(response_id: str, runs: Callable[[], Awaitable[bool]] |
         return await process_tail().follow(response_id, runs)
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
-        raise _AWAY from error
+        raise _AWAY.anew() from error
 
 
 class Retold(Stored):

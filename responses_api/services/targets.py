@@ -26,16 +26,6 @@ class Need:
     refusal: ProtocolError
 
 
-_FORM: Final = Need(
-    lambda spec: spec.takes_forms,
-    invalid_request(
-        "This model's answers cannot be held to a form; ask another model, or leave 'text.format' out.",
-        param="text.format",
-        code="unsupported_value",
-    ),
-)
-
-
 def able(targets: Sequence[Target], request: CreateRequest) -> tuple[Target, ...]:
     """The targets that can serve the request, in their order; at least one.
 
@@ -79,7 +69,7 @@ def _needs(request: CreateRequest, targets: Sequence[Target]) -> Iterator[Need]:
         if is_foreign(item["type"]) and not is_vendor_type(item["type"]):
             yield _item(item["type"], index)
     if request.text["format"]["type"] != "text":
-        yield _FORM
+        yield _form()
     for name in request.backend_options:
         yield _option(name, targets)
 
@@ -101,6 +91,15 @@ def _item(kind: str, index: int) -> Need:
     param = f"input[{index}].type"
     refusal = invalid_request(f"'{param}' {TYPE_RULE}.", param=param, code="unsupported_value")
     return Need(lambda spec: spec.takes_item(kind), refusal)
+
+
+def _form() -> Need:
+    refusal = invalid_request(
+        "This model's answers cannot be held to a form; ask another model, or leave 'text.format' out.",
+        param="text.format",
+        code="unsupported_value",
+    )
+    return Need(lambda spec: spec.takes_forms, refusal)
 
 
 def _option(name: str, targets: Sequence[Target]) -> Need:

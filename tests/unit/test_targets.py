@@ -58,6 +58,9 @@ def test_only_targets_that_hold_answers_to_a_form_are_asked_for_one() -> None:
     with pytest.raises(ProtocolError, match="cannot be held to a form") as refused:
         able([free], request(text=form))
     assert (refused.value.status, refused.value.param) == (400, "text.format")
+    with pytest.raises(ProtocolError) as again:
+        able([free], request(text=form))
+    assert again.value is not refused.value, "it would keep what the request before held"
 
 
 @pytest.mark.parametrize(
