@@ -162,7 +162,8 @@ async def prepare(
             reserved=most.to_plain() if limited else None,
             output_cap=most.output_cap,
         )
-        job = job.among(model.ordered(job))
+        if len(model.targets) > 1:
+            job = job.among(model.ordered(job))
         return Prepared(job, job.to_bytes(), inbox, limited)
 
     return await off_loop_if(context.size > MANY_ITEMS, make)
