@@ -65,7 +65,17 @@ _FIELDSETS: Final[Any] = (
     ),
     (
         "What its models can do",
-        {"fields": ("images", "files", "structured_output", "tools", "reasoning", "token_counting")},
+        {
+            "fields": (
+                "images",
+                "files",
+                "structured_output",
+                "tools",
+                "reasoning",
+                "thinking_tags",
+                "token_counting",
+            )
+        },
     ),
     (
         "What it has of its own",

@@ -8,11 +8,18 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError
 
-from responses_api.models.backend import FILES, NATIVE_FEATURES, REASONING, STRUCTURED_OUTPUT, TOOLS
+from responses_api.models.backend import (
+    FILES,
+    NATIVE_FEATURES,
+    REASONING,
+    STRUCTURED_OUTPUT,
+    THINKING_TAGS,
+    TOOLS,
+)
 from responses_api.models.backend_rules import UNSENDABLE_KEY, each_once, is_sendable
 
 _LISTS: Final = ("native_features", "passthrough_tool_types", "allowed_options")
-_CHOICES: Final = ("files", "structured_output", "tools", "reasoning")
+_CHOICES: Final = ("files", "structured_output", "tools", "reasoning", "thinking_tags")
 _STAYS: Final = "; '' for none. Without it the list stays as it is"
 
 _FILES_HELP = "what becomes of a file: sent (the default), or refused with 400"
@@ -27,6 +34,10 @@ _TOOLS_HELP = (
 _REASONING_HELP = (
     "how much of the models' reasoning clients may see: raw (the default; all that the backend tells), summary (its "
     "summaries alone) or none"
+)
+_TAGS_HELP = (
+    "where the reasoning begins that a Chat Completions server leaves in the text: told (the default), at a <think> at "
+    "the beginning of an answer; opened, with the answer, because the model's template has opened it"
 )
 _FEATURES_HELP = (
     f"what a backend of the kind responses has of its own, and is to be used, with commas between: "
@@ -54,6 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--tools", choices=[name for name, _ in TOOLS], help=_TOOLS_HELP)
     parser.add_argument("--reasoning", choices=[name for name, _ in REASONING], help=_REASONING_HELP)
+    parser.add_argument("--thinking-tags", choices=[name for name, _ in THINKING_TAGS], help=_TAGS_HELP)
     parser.add_argument("--native-features", type=_entries, metavar="NAME,…", help=_FEATURES_HELP)
     parser.add_argument("--passthrough-tool-types", type=_entries, metavar="TYPE,…", help=_TYPES_HELP)
     parser.add_argument("--allowed-options", type=_entries, metavar="NAME,…", help=_OPTIONS_HELP)

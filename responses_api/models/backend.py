@@ -58,6 +58,11 @@ REASONING: Final = (
     ("none", "nothing"),
 )
 
+THINKING_TAGS: Final = (
+    ("told", "told: <think> begins an answer that reasons"),
+    ("opened", "opened: every answer begins within the reasoning, which </think> ends"),
+)
+
 NATIVE_FEATURES: Final = (
     ("previous_response_id", "goes on from its own stored responses"),
     ("encrypted_content", "gives its reasoning encrypted, and takes it back"),
@@ -148,6 +153,13 @@ class Backend(models.Model):
         db_default="raw",
         help_text="How much of the models' reasoning clients may see.",
     )
+    thinking_tags = models.CharField(
+        max_length=16,
+        choices=THINKING_TAGS,
+        default="told",
+        db_default="told",
+        help_text="Where the reasoning begins that a Chat Completions server leaves in the text.",
+    )
     native_features = models.JSONField(
         default=list,
         db_default=[],
@@ -218,6 +230,7 @@ class Backend(models.Model):
             structured_output=self.structured_output,
             tools=self.tools,
             reasoning=self.reasoning,
+            thinking_tags=self.thinking_tags,
             has_stored_key=bool(self.sealed_key),
             passthrough_tool_types=self.passthrough_tool_types,
             native_features=self.native_features,

@@ -23,7 +23,8 @@ class BackendSpec:
     ("local"), or the backend and how. `images` says what becomes of an image: "sent", "noted" (the model reads that
     there was one) or "refused"; `files` of a file, `structured_output` of a form that the answer is to have: "sent" or
     "refused". `tools` are "native", or "emulated" by a schema that the answer is held to. `reasoning` is how much of it
-    clients may see: "none", "summary" or "raw".
+    clients may see: "none", "summary" or "raw"; `thinking_tags` says whether an answer tells both tags of the
+    reasoning that its server leaves in the text ("told"), or begins within it ("opened").
 
     `passthrough_tool_types` are the types of tools that the backend runs or knows by itself, `acme:*` for all of a
     vendor's; `native_features` what else it has (`NativeFeature`). `allowed_options` names the fields of its own that
@@ -44,6 +45,7 @@ class BackendSpec:
     structured_output: str = "sent"
     tools: str = "native"
     reasoning: str = "raw"
+    thinking_tags: str = "told"
     has_stored_key: bool = False
     passthrough_tool_types: list[str] = field(default_factory=list)
     native_features: list[str] = field(default_factory=list)

@@ -77,10 +77,14 @@ def _always(path: str) -> Callable[[Job], str]:
     return lambda job: path
 
 
+def _open_chat(job: Job) -> ChatStream:
+    return ChatStream(begins_thinking=job.backend.get("thinking_tags") == "opened")
+
+
 _CHAT = Adapter(
     path=_always("/chat/completions"),
     build=chat_request.build,
-    open_stream=lambda job: ChatStream(),
+    open_stream=_open_chat,
     auth=bearer,
     read=chat_reading.read,
     own_fields=chat_request.OWN_FIELDS,

@@ -26,6 +26,7 @@ FORM = {
     "structured_output": "sent",
     "tools": "native",
     "reasoning": "raw",
+    "thinking_tags": "told",
     "token_counting": "local",
     "is_enabled": "on",
     "passthrough_tool_types": "",

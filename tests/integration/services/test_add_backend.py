@@ -166,6 +166,14 @@ def test_forms_of_answers_are_sent_unless_said_otherwise_and_that_stays_so() -> 
     assert read_models()["a"].first.backend["structured_output"] == "refused"
 
 
+def test_thinking_tags_are_told_unless_said_otherwise_and_that_stays_so() -> None:
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].first.backend["thinking_tags"] == "told"
+    add_backend("one", "--model", "a", "--thinking-tags", "opened")
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].first.backend["thinking_tags"] == "opened"
+
+
 def test_images_are_sent_unless_said_otherwise_and_that_stays_so() -> None:
     add_backend("one", "--model", "a")
     assert read_models()["a"].first.backend["images"] == "sent"

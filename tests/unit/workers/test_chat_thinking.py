@@ -2,17 +2,19 @@
 
 import pytest
 
+from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.plain import Json
-from tests.unit.workers.builders import DONE, chunk
+from tests.unit.workers.builders import DONE, chunk, make_job
 from workers.backends.chat_completions.stream import ChatStream
 from workers.backends.parts import CallDelta, Part, ReasoningDelta, TextDelta
+from workers.backends.registry import adapter_of
 
 CALL: Json = {"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}
 
 
-def read(*deltas: Json, finish: str = "stop") -> list[Part]:
+def read(*deltas: Json, finish: str = "stop", begins_thinking: bool = False) -> list[Part]:
     raw = b"".join(chunk(delta) for delta in deltas) + chunk(finish=finish) + DONE
-    stream = ChatStream()
+    stream = ChatStream(begins_thinking=begins_thinking)
     return [*stream.feed(raw), *stream.close()]
 
 
@@ -50,6 +52,29 @@ def test_what_is_reasoning_does_not_depend_on_where_the_content_is_cut(
     assert told(read(*({"content": letter} for letter in content))) == expected
     for at in range(len(content)):
         assert told(read({"content": content[:at]}, {"content": content[at:]})) == expected, f"cut at {at}"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("Hm.</think>Yes", ("Hm.", "Yes")),
+        ("<think>Hm.</think>\nYes </think>", ("Hm.", "Yes </think>")),
+        ("<thinner</think>Yes", ("<thinner", "Yes")),
+        ("Never closed </thi", ("Never closed </thi", "")),
+        ("<thi", ("<thi", "")),
+        ("</think>Yes", ("", "Yes")),
+    ],
+)
+def test_an_answer_may_begin_within_its_reasoning_where_the_backends_row_says_so(
+    content: str, expected: tuple[str, str]
+) -> None:
+    assert told(read({"content": content}, begins_thinking=True)) == expected
+    letters = [{"content": letter} for letter in content]
+    assert told(read(*letters, begins_thinking=True)) == expected
+    job = make_job(thinking_tags="opened")
+    stream = adapter_of(BackendSpec.from_plain(job.backend)).open_stream(job)
+    raw = chunk({"content": content}) + chunk(finish="stop") + DONE
+    assert told([*stream.feed(raw), *stream.close()]) == expected
 
 
 def test_text_after_it_is_told_as_it_comes() -> None:

@@ -215,8 +215,14 @@ def test_objects_that_are_made_of_others_stay_open() -> None:
     }
 
 
-@pytest.mark.parametrize("model", ["qwen3", "claude-3-7-sonnet-20250219"])
-def test_other_models_are_made_to_call_a_tool_that_takes_the_answer(model: str) -> None:
+def test_models_of_other_makers_are_held_to_a_schema_by_the_format() -> None:
+    told = body("qwen3", text=FORM)
+    assert told["output_config"]["format"]["type"] == "json_schema"
+    assert "tools" not in told
+
+
+def test_older_claudes_are_made_to_call_a_tool_that_takes_the_answer() -> None:
+    model = "claude-3-7-sonnet-20250219"
     told = body(model, text=FORM)
     assert "output_config" not in told
     (tool,) = told["tools"]
@@ -232,14 +238,14 @@ def test_other_models_are_made_to_call_a_tool_that_takes_the_answer(model: str) 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "look"}])
 def test_where_a_function_must_be_called_there_is_no_answer_to_give_a_form(choice: Any) -> None:
-    told = body("qwen3", text=FORM, tools=[LOOK], tool_choice=choice)
+    told = body("claude-3-7-sonnet-20250219", text=FORM, tools=[LOOK], tool_choice=choice)
     assert [each["name"] for each in told["tools"]] == ["look"]
 
 
 def test_forms_that_cannot_be_held_to_are_refused() -> None:
     assert refusal(text={"format": {"type": "json_object"}}).param == "text.format.type"
     form = {"format": {"type": "json_schema", "name": "ans", "schema": {"type": "array"}}}
-    assert refusal("qwen3", text=form).param == "text.format.schema"
+    assert refusal("claude-3-7-sonnet-20250219", text=form).param == "text.format.schema"
 
 
 # ---------------------------------------------------------------- the cache

@@ -99,7 +99,7 @@ def test_an_older_model_cannot_think_beside_a_forced_call(choice: Any) -> None:
 
 
 def test_nor_where_a_tool_takes_the_answer() -> None:
-    assert told("qwen3", text=FORM, **effort("high")) == {}
+    assert told(text=FORM, **effort("high")) == {}
 
 
 def test_nor_among_calls_that_began_without_thinking() -> None:

@@ -1,7 +1,7 @@
 """What the name of a model tells about what may be asked of it.
 
 The format is one, its models differ: newer ones think as they see fit, refuse settings that older ones demand, and
-hold an answer to a schema. Servers of other models that speak the format know its older half.
+hold an answer to a schema. Servers of other models that speak the format know its older half, and its forms.
 """
 
 import re
@@ -64,7 +64,14 @@ class Model:
 
     @property
     def holds_to_schemas(self) -> bool:
-        """Whether its answer can be held to a JSON Schema."""
+        """Whether its answer can be held to a JSON Schema. Of any server's own models the format says that it can: the
+        row of a backend tells of one that does not.
+        """
+        return not self.is_claude or self._is_from((4, 5))
+
+    @property
+    def holds_calls_to_schemas(self) -> bool:
+        """Whether a tool may be `strict`."""
         return self._is_from((4, 5))
 
     @property

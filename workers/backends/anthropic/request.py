@@ -11,7 +11,7 @@ that names the field. The rest, on purpose:
 | `reasoning.effort` | see `thinking`; left out where an older model cannot think: beside a forced call, with 1024 |
 |  | tokens or fewer, or among calls that began without thinking |
 | `reasoning.summary` | asks that the thinking be shown; how long it is, the format leaves to the model |
-| `text.format` | newer models are held to it by the format, others by a tool that takes the answer, without thinking |
+| `text.format` | models are held to it by the format, older Claudes by a tool that takes the answer, without thinking |
 | `json_object` | refused: without a schema there is nothing that the format could hold an answer to |
 | `strict` of a tool | left out for models that are not held to schemas: their calls may stray from theirs |
 | open objects of a schema | closed, as the format demands: what fits the narrower schema fits the one that was given |

@@ -1,6 +1,6 @@
 """Tools and the choice among them, and answers that are held to a JSON Schema.
 
-Newer models are held to a schema by the format itself. Any other one is made to call a tool that takes the answer: what
+Models are held to a schema by the format itself. An older Claude is made to call a tool that takes the answer: what
 it calls that tool with is told as its answer.
 """
 
@@ -80,7 +80,7 @@ def _tool(tool: Json, index: int, model: Model) -> Json:
     told: Json = {"name": tool["name"], "input_schema": _parameters(tool["parameters"], index)}
     if tool["description"]:
         told["description"] = tool["description"]
-    if tool["strict"] and model.holds_to_schemas:
+    if tool["strict"] and model.holds_calls_to_schemas:
         told |= {"strict": True, "input_schema": _closed(told["input_schema"])}
     return told
 

@@ -48,12 +48,12 @@ class ChatStream:
     of use will come, although the connection may be open still.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, begins_thinking: bool = False) -> None:
         self.finished = False
         self._bytes = AnswerBytes()
         self._calls = CallReader()
         self._reasoning = ReasoningReader()
-        self._thinking = ThinkReader()
+        self._thinking = ThinkReader(is_opened=begins_thinking)
         self._logprobs: tuple[Json, ...] = ()
         self._is_told_by_deltas = False
         self._done = False

@@ -7,11 +7,12 @@ Servers that are told how their model reasons tell it apart by themselves. Of th
 | begins with `<think>`, space before it aside | reasoning up to `</think>`, and the space behind that is left out |
 | `<think>` that is never closed | reasoning to the end |
 | the tags anywhere else | text, as it is: somebody writes about them |
-| a lone `</think>`, where the template had opened the reasoning | text, tag and all |
+| a lone `</think>`, where the template had opened the reasoning | text, tag and all, unless the backend's row says so |
+| anything, where the row says that answers begin within the reasoning | reasoning up to `</think>`, or to the end |
 | any of it, after reasoning in a field of its own | text: that server knows its model |
 
-The lone tag stands behind text that has long been told; such a server must be told of its model (vLLM's
-`--reasoning-parser`, llama.cpp's `--reasoning-format`).
+The lone tag stands behind text that has long been told, so that nobody but the row (`thinking_tags: opened`) can tell
+what it is; or the server is told of its model (vLLM's `--reasoning-parser`, llama.cpp's `--reasoning-format`).
 """
 
 from typing import Final
@@ -21,10 +22,14 @@ _CLOSE: Final = "</think>"
 
 
 class ThinkReader:
-    """Tells reasoning and text apart in the content of one answer, cut anywhere. Text costs nothing once it began."""
+    """Tells reasoning and text apart in the content of one answer, cut anywhere. Text costs nothing once it began.
 
-    def __init__(self) -> None:
+    `is_opened`: the answer begins within the reasoning, whether or not it tells the tag.
+    """
+
+    def __init__(self, *, is_opened: bool = False) -> None:
         self._held = ""
+        self._is_opened = is_opened
         self._is_thinking = False
         self._is_behind = False
         self.is_text = False
@@ -41,11 +46,12 @@ class ThinkReader:
             if len(start) < len(_OPEN) and _OPEN.startswith(start):
                 self._held = content
                 return "", ""
-            if not start.startswith(_OPEN):
+            if start.startswith(_OPEN):
+                content = start[len(_OPEN) :]
+            elif not self._is_opened:
                 self.is_text = True
                 return "", content
             self._is_thinking = True
-            content = start[len(_OPEN) :]
         if self._is_thinking:
             thought, tag, content = content.partition(_CLOSE)
             if not tag:
@@ -60,7 +66,8 @@ class ThinkReader:
     def close(self) -> tuple[str, str]:
         """What waited in vain, when something else than content follows or nothing does. All that follows is text."""
         held, self._held = self._held, ""
-        is_thought, self._is_thinking = self._is_thinking, False
+        is_thought = self._is_thinking or (self._is_opened and not self._is_behind)
+        self._is_thinking = False
         self.is_text = True
         return (held, "") if is_thought else ("", held)
 
