@@ -11,8 +11,8 @@ from typing import Any, Final
 import orjson
 
 from responses_api.protocol.job import STATE
+from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
-from responses_api.protocol.validation import is_vendor_type
 from responses_api.protocol.wording import quoted
 from workers.backends.gemini.media import media_part
 from workers.backends.gemini.signatures import Placed, give_back, sign_first_call
@@ -41,7 +41,7 @@ def build_contents(
     """The contents of canonical items, oldest first; `context[new_from:]` is the request's own input.
 
     A model's turn gets its signatures back; a call that has none gets the one that stands for it, unless the model
-    `is_early`. Items of a vendor's type belong to the conversation and not to this format: they are left out.
+    `is_early`. Items of other types belong to the conversation and not to this format: they are left out.
 
     Raises `ProtocolError` 400 for content that the format cannot carry.
     """
@@ -61,7 +61,7 @@ def build_contents(
             conversation.say(item)
         elif kind == "reasoning":
             conversation.think(item.value.get(STATE) or ())
-        elif not is_vendor_type(kind):
+        elif not is_foreign(kind):
             raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
     conversation.end_turn()
     told = conversation.told

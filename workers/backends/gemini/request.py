@@ -12,7 +12,7 @@ the field. The rest, on purpose:
 | images, files and videos | their bytes with their type, or the `http(s)` address for the API to fetch; else refused |
 | `detail` of an image, `filename` | left out: neither can be said of a single part |
 | media in a function's output | in it where the model takes them there, else right behind all outputs |
-| items of a vendor's type | left out: they are kept with the conversation, and this format has no place for them |
+| items of other types, a vendor's among them | left out: kept with the conversation, and no part of this format |
 | `annotations` of replayed text, `phase` | left out: for a reader and a client, not part of the conversation |
 | a conversation that no user began | begun with a blank: the API takes no other |
 | `strict` of a function | left out: every schema is held to as far as the model does |
