@@ -46,6 +46,10 @@ class AnswerStream(Protocol):
         """The rest of the answer, or what was wrong with it."""
 
 
+def _no_shorter(job: Job, body: Json) -> Json | None:
+    return None
+
+
 def bearer(key: str) -> dict[str, str]:
     """The credential as most vendors want it."""
     return {"Authorization": f"Bearer {key}"}
@@ -70,7 +74,7 @@ class Adapter:
     read: Callable[[Json], Reading]
     own_fields: frozenset[str]
     headers: Mapping[str, str] = field(default_factory=dict)
-    shorten: Callable[[Job, Json], Json | None] = lambda job, body: None
+    shorten: Callable[[Job, Json], Json | None] = _no_shorter
 
 
 def _always(path: str) -> Callable[[Job], str]:
@@ -145,6 +149,8 @@ def adapter_of(spec: BackendSpec) -> Adapter:
         adapter,
         build=partial(emulation.build, adapter.build),
         open_stream=partial(emulation.open_stream, adapter.open_stream),
+        # What is told in words is told whole: the backend knows of no calls that outputs could answer.
+        shorten=_no_shorter,
     )
 
 

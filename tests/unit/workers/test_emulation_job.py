@@ -263,3 +263,17 @@ def test_calls_that_were_answered_are_told_to_a_backend_of_any_kind(kind: str) -
     told = orjson.dumps(adapter(of).build(of)).decode()
     assert "waves" in told
     assert "function_call" not in told
+
+
+def test_what_is_told_in_words_is_told_whole() -> None:
+    row = {"kind": "responses", "native_features": ["previous_response_id"]}
+    state = {"response": "resp_upstream", "items": 1}
+    history = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
+        {"type": "reasoning", "summary": [], "state": [state]},
+        CALL,
+    ]
+    for tools, is_shorter in (("native", True), ("emulated", False)):
+        of = make_job(row={**row, "tools": tools}, history=history, input=[OUTPUT], tools=[LOOK])
+        shorter = adapter(of).shorten(of, adapter(of).build(of))
+        assert (shorter is not None) is is_shorter
