@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from responses_api.protocol.plain import Json
+from responses_api.protocol.wording import quoted
 from workers.backends.chat_completions.dialect import Dialect
 from workers.backends.given import Given
 
@@ -37,7 +38,7 @@ def output(item: Given, dialect: Dialect) -> tuple[str, list[Json]]:
 def _part(item: Given, part: Json, path: str, dialect: Dialect) -> Json:
     convert = _PARTS.get(part["type"])
     if convert is None or (part["type"] == "input_video" and not dialect.takes_videos):
-        raise item.refuse(f"Content parts of type '{part['type']}'", path + ".type")
+        raise item.refuse(f"Content parts of type '{quoted(part['type'])}'", path + ".type")
     return convert(item, part, path)
 
 
@@ -46,8 +47,6 @@ def _text(item: Given, part: Json, path: str) -> Json:
 
 
 def _image(item: Given, part: Json, path: str) -> Json:
-    if not part.get("image_url"):
-        raise item.refuse("Images without an 'image_url'", path + ".image_url")
     image = {"url": part["image_url"]}
     if part.get("detail") not in (None, "auto"):
         image["detail"] = part["detail"]
@@ -57,8 +56,6 @@ def _image(item: Given, part: Json, path: str) -> Json:
 def _file(item: Given, part: Json, path: str) -> Json:
     if part.get("file_url"):
         raise item.refuse("Files by their 'file_url'", path + ".file_url")
-    if not part.get("file_data"):
-        raise item.refuse("Files without 'file_data'", path + ".file_data")
     names = ("filename", "file_data")
     return {"type": "file", "file": {name: part[name] for name in names if part.get(name)}}
 
