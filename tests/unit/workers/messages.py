@@ -9,6 +9,7 @@ from tests.unit.workers.builders import make_job
 from workers.backends.anthropic.request import build
 
 OLDER = "claude-sonnet-4-5-20250929"
+OLDEST = "claude-3-7-sonnet-20250219"
 NEWER = "claude-opus-5"
 LOOK: Json = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}}
 TEXT: Json = {"type": "input_text", "text": "look:"}

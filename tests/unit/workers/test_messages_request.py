@@ -6,7 +6,7 @@ import pytest
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
-from tests.unit.workers.messages import LOOK, NEWER, OLDER, block, body, call, job, output, user
+from tests.unit.workers.messages import LOOK, NEWER, OLDER, OLDEST, block, body, call, job, output, user
 from workers.backends.anthropic.models import model_of
 from workers.backends.anthropic.reading import read
 from workers.backends.counting import UPSTREAM_COUNTERS
@@ -46,7 +46,7 @@ def test_the_format_is_spoken_at_its_path_with_its_headers() -> None:
 @pytest.mark.parametrize(
     ("name", "version"),
     [
-        ("claude-3-7-sonnet-20250219", (3, 7)),
+        (OLDEST, (3, 7)),
         ("claude-3-5-haiku-latest", (3, 5)),
         ("claude-opus-4-20250514", (4, 0)),
         ("claude-opus-4-1-20250805", (4, 1)),
@@ -222,7 +222,7 @@ def test_models_of_other_makers_are_held_to_a_schema_by_the_format() -> None:
 
 
 def test_older_claudes_are_made_to_call_a_tool_that_takes_the_answer() -> None:
-    model = "claude-3-7-sonnet-20250219"
+    model = OLDEST
     told = body(model, text=FORM)
     assert "output_config" not in told
     (tool,) = told["tools"]
@@ -238,14 +238,14 @@ def test_older_claudes_are_made_to_call_a_tool_that_takes_the_answer() -> None:
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "look"}])
 def test_where_a_function_must_be_called_there_is_no_answer_to_give_a_form(choice: Any) -> None:
-    told = body("claude-3-7-sonnet-20250219", text=FORM, tools=[LOOK], tool_choice=choice)
+    told = body(OLDEST, text=FORM, tools=[LOOK], tool_choice=choice)
     assert [each["name"] for each in told["tools"]] == ["look"]
 
 
 def test_forms_that_cannot_be_held_to_are_refused() -> None:
     assert refusal(text={"format": {"type": "json_object"}}).param == "text.format.type"
     form = {"format": {"type": "json_schema", "name": "ans", "schema": {"type": "array"}}}
-    assert refusal("claude-3-7-sonnet-20250219", text=form).param == "text.format.schema"
+    assert refusal(OLDEST, text=form).param == "text.format.schema"
 
 
 # ---------------------------------------------------------------- the cache

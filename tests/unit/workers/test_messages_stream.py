@@ -20,7 +20,7 @@ from tests.support.messages import (
     thinking_block,
     tool_block,
 )
-from tests.unit.workers.messages import LOOK, OLDER, body, job
+from tests.unit.workers.messages import LOOK, OLDEST, body, job
 from tests.unit.workers.server import Exchange, upstream
 from tests.unit.workers.told import final, new_emitter, read_back
 from workers.backends.anthropic.stream import MessagesStream
@@ -212,11 +212,11 @@ async def test_a_refusal_of_the_rest_ends_the_answer_as_what_it_is() -> None:
 
 
 def formed(raw: bytes, cuts: int | None = None, **fields: Any) -> list[Part]:
-    asked = job(OLDER, text=FORM, **fields)
+    asked = job(OLDEST, text=FORM, **fields)
     return read(adapter_for("anthropic").open_stream(asked), raw, cuts)
 
 
-ANSWER = body(OLDER, text=FORM)["tools"][0]["name"]
+ANSWER = body(OLDEST, text=FORM)["tools"][0]["name"]
 
 
 @pytest.mark.parametrize("cuts", [None, 3])

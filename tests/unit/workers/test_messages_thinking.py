@@ -6,7 +6,7 @@ import pytest
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
-from tests.unit.workers.messages import LOOK, NEWER, OLDER, body, call, output, reasoning, thought, user
+from tests.unit.workers.messages import LOOK, NEWER, OLDER, OLDEST, body, call, output, reasoning, thought, user
 
 FORM: Json = {"format": {"type": "json_schema", "name": "a", "schema": {"type": "object", "properties": {}}}}
 
@@ -99,7 +99,7 @@ def test_an_older_model_cannot_think_beside_a_forced_call(choice: Any) -> None:
 
 
 def test_nor_where_a_tool_takes_the_answer() -> None:
-    assert told(text=FORM, **effort("high")) == {}
+    assert told(OLDEST, text=FORM, **effort("high")) == {}
 
 
 def test_nor_among_calls_that_began_without_thinking() -> None:
