@@ -6,7 +6,18 @@ import pytest
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
-from tests.unit.workers.messages import LOOK, NEWER, OLDER, OLDEST, body, call, output, reasoning, thought, user
+from tests.unit.workers.messages import (
+    LOOK,
+    NEWER,
+    OLDER,
+    OLDEST,
+    body,
+    call,
+    output,
+    reasoning,
+    thought,
+    user,
+)
 
 FORM: Json = {"format": {"type": "json_schema", "name": "a", "schema": {"type": "object", "properties": {}}}}
 
