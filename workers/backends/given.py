@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
+from workers.backends.refusals import unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,9 @@ class Given:
 
     def refuse(self, what: str, field: str) -> ProtocolError:
         """The 400 for something in this item, `what` in the plural."""
-        return invalid_request(
+        return unsupported(
             f"{what} are not supported by this model's backend.",
-            param="input" if self.path is None else self.path + field,
-            code="unsupported_value",
+            "input" if self.path is None else self.path + field,
         )
 
 

@@ -1,9 +1,19 @@
-"""Log probabilities as several formats tell them, as `LogProb` objects of the specification."""
+"""Log probabilities: whether a request asks for them, and as `LogProb` objects what several formats tell of them."""
 
-from typing import Any
+from typing import Any, Final
 
 from responses_api.protocol.plain import Json
 from workers.backends.values import log_prob
+
+LOGPROBS: Final = "message.output_text.logprobs"
+"""What `include` asks for them by."""
+
+
+def asks_for_logprobs(request: Json) -> str | None:
+    """The field by which a request asks for them; None where it does not."""
+    if request["top_logprobs"]:
+        return "top_logprobs"
+    return "include" if LOGPROBS in request["include"] else None
 
 
 def read_logprobs(tokens: Any) -> tuple[Json, ...]:

@@ -34,13 +34,14 @@ that names the field. The rest, on purpose:
 
 from typing import Final
 
-from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from workers.backends.anthropic.models import model_of
 from workers.backends.anthropic.thinking import sampling, thinking
 from workers.backends.anthropic.tools import mark, tools
 from workers.backends.anthropic.turns import THINKING, build_turns
+from workers.backends.logprobs import asks_for_logprobs
+from workers.backends.refusals import no_logprobs
 
 VERSION: Final = "2023-06-01"
 """The version that every server of the format knows. The next one, of October 2026, takes away what this one leaves to
@@ -68,7 +69,6 @@ OWN_FIELDS: Final = frozenset(
 )
 """What no client sets by itself: it decides what is asked, of which model, and what it may cost."""
 
-_LOGPROBS: Final = "message.output_text.logprobs"
 _CAPACITY_AT_HAND: Final = frozenset({"default", "flex"})
 
 
@@ -78,7 +78,8 @@ def build(job: Job) -> Json:
     Raises `ProtocolError` 400 with `param` for what this format cannot carry.
     """
     request, model = job.request, model_of(job.upstream_model)
-    _refuse_logprobs(request)
+    if (asked := asks_for_logprobs(request)) is not None:
+        raise no_logprobs(asked)
     system, messages = build_turns(
         request["instructions"], job.context, len(job.history), wants_signatures=model.is_claude
     )
@@ -100,19 +101,6 @@ def build(job: Job) -> Json:
     if request["prompt_cache_key"]:
         _mark(body)
     return body
-
-
-def _refuse_logprobs(request: Json) -> None:
-    for is_asked, param in (
-        (bool(request["top_logprobs"]), "top_logprobs"),
-        (_LOGPROBS in request["include"], "include"),
-    ):
-        if is_asked:
-            raise invalid_request(
-                f"'{param}' asks for log probabilities, which this model's backend does not tell.",
-                param=param,
-                code="unsupported_value",
-            )
 
 
 def _account(request: Json) -> Json:

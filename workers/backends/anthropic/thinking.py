@@ -17,11 +17,11 @@ model's default, too.
 from collections.abc import Sequence
 from typing import Final
 
-from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
 from workers.backends.anthropic.models import Model
 from workers.backends.anthropic.tools import FORCED
 from workers.backends.anthropic.turns import THINKING
+from workers.backends.refusals import unsupported
 
 _LEAST_BUDGET: Final = 1_024
 _SHARE: Final = 3 / 4
@@ -41,7 +41,7 @@ def thinking(request: Json, model: Model, body: Json) -> Json:
     effort = reasoning.get("effort")
     if effort == "none":
         if model.always_thinks:
-            raise _unsupported(
+            raise unsupported(
                 "'reasoning.effort' cannot be 'none': this model always reasons.", "reasoning.effort"
             )
         return {"thinking": {"type": model.least_thinking}}
@@ -65,10 +65,10 @@ def sampling(request: Json, model: Model, *, thinks: bool) -> Json:
     """
     for name in ("presence_penalty", "frequency_penalty"):
         if request[name]:
-            raise _unsupported(f"'{name}' is not supported by this model's backend: leave it out.", name)
+            raise unsupported(f"'{name}' is not supported by this model's backend: leave it out.", name)
     temperature, top_p = request["temperature"], request["top_p"]
     if temperature is not None and temperature > 1:
-        raise _unsupported("'temperature' must be at most 1 for this model's backend.", "temperature")
+        raise unsupported("'temperature' must be at most 1 for this model's backend.", "temperature")
     told = {
         name: value for name, value in (("temperature", temperature), ("top_p", top_p)) if value is not None
     }
@@ -80,11 +80,11 @@ def _as_claude_takes(told: Json, model: Model, *, thinks: bool) -> Json:
     told = {name: value for name, value in told.items() if value != _USUAL}
     if told and model.samples_by_itself:
         name = next(iter(told))
-        raise _unsupported(f"'{name}' is not supported by this model: leave it out.", name)
+        raise unsupported(f"'{name}' is not supported by this model: leave it out.", name)
     if thinks and "temperature" in told:
-        raise _unsupported("'temperature' must be 1, or left out, where this model reasons.", "temperature")
+        raise unsupported("'temperature' must be 1, or left out, where this model reasons.", "temperature")
     if thinks and told.get("top_p", _USUAL) < _LEAST_TOP_P_THINKING:
-        raise _unsupported("'top_p' must be at least 0.95, or left out, where this model reasons.", "top_p")
+        raise unsupported("'top_p' must be at least 0.95, or left out, where this model reasons.", "top_p")
     return told
 
 
@@ -100,7 +100,3 @@ def _goes_on_without(messages: Sequence[Json]) -> bool:
         place -= 2
     began = messages[place + 1 :]
     return bool(began) and began[0]["content"][0]["type"] not in THINKING
-
-
-def _unsupported(message: str, param: str) -> ProtocolError:
-    return invalid_request(message, param=param, code="unsupported_value")

@@ -7,10 +7,9 @@ it calls that tool with is told as its answer.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
-from responses_api.protocol.wording import quoted
 from workers.backends.anthropic.models import Model
+from workers.backends.refusals import other_choice, other_tool, unsupported
 
 _CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 FORCED: Final = frozenset({"any", "tool"})
@@ -28,7 +27,7 @@ def tools(request: Json, model: Model) -> Json:
     offered = [_tool(tool, index, model) for index, tool in enumerate(request["tools"])]
     choice = _choice(request["tool_choice"])
     if choice["type"] in FORCED and model.always_thinks:
-        raise _unsupported(
+        raise unsupported(
             "This model cannot be made to call: 'tool_choice' must be 'auto' or 'none'.", "tool_choice"
         )
     schema = _schema(request["text"]["format"])
@@ -62,7 +61,7 @@ def answer_tool(request: Json, model: Model) -> str | None:
 
 def _with_answer(offered: list[Json], choice: Json, name: str, schema: Json) -> tuple[list[Json], Json]:
     if schema.get("type") != "object":
-        raise _unsupported(
+        raise unsupported(
             "'text.format.schema' must have the type 'object' for this model's backend.", "text.format.schema"
         )
     answer = {"name": name, "description": _ANSWER_TASK, "input_schema": schema}
@@ -73,10 +72,7 @@ def _with_answer(offered: list[Json], choice: Json, name: str, schema: Json) -> 
 
 def _tool(tool: Json, index: int, model: Model) -> Json:
     if tool["type"] != "function":
-        raise _unsupported(
-            f"Tools of type '{quoted(tool['type'])}' are not supported by this model's backend: only 'function' is.",
-            f"tools[{index}].type",
-        )
+        raise other_tool(tool, f"tools[{index}]")
     told: Json = {"name": tool["name"], "input_schema": _parameters(tool["parameters"], index)}
     if tool["description"]:
         told["description"] = tool["description"]
@@ -91,7 +87,7 @@ def _parameters(parameters: Json | None, index: int) -> Json:
     if isinstance(kind, list) and "object" in kind:
         kind = "object"
     if kind != "object":
-        raise _unsupported(
+        raise unsupported(
             f"'tools[{index}].parameters' must be a schema of the type 'object' for this model's backend.",
             f"tools[{index}].parameters",
         )
@@ -107,14 +103,12 @@ def _choice(choice: str | Json) -> Json:
         return {"type": _CHOICES[choice["mode"]]}
     if choice["type"] == "function":
         return {"type": "tool", "name": choice["name"]}
-    raise _unsupported(
-        f"The tool choice '{quoted(choice['type'])}' is not supported by this model's backend.", "tool_choice"
-    )
+    raise other_choice(choice)
 
 
 def _schema(form: Json) -> Json | None:
     if form["type"] == "json_object":
-        raise _unsupported(
+        raise unsupported(
             "'text.format' of type 'json_object' is not supported by this model's backend: use 'json_schema'.",
             "text.format.type",
         )
@@ -148,10 +142,6 @@ def _closed_below(name: str, entry: Any) -> Any:
 _COMBINED: Final = frozenset({"anyOf", "oneOf", "allOf", "$ref"})
 _SCHEMAS: Final = frozenset({"items", "prefixItems", "anyOf", "oneOf", "additionalProperties"})
 _SCHEMAS_BY_NAME: Final = frozenset({"properties", "$defs", "definitions"})
-
-
-def _unsupported(message: str, param: str) -> ProtocolError:
-    return invalid_request(message, param=param, code="unsupported_value")
 
 
 def mark(blocks: Sequence[Json]) -> None:

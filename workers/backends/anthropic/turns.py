@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
-from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import STATE
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
@@ -16,6 +15,7 @@ from responses_api.protocol.wording import quoted
 from workers.backends.anthropic import media
 from workers.backends.anthropic.calls import CallIds, input_of
 from workers.backends.given import Given, answers, given_items
+from workers.backends.refusals import nothing_to_say
 
 THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 BEGINNING: Final = "(The conversation began earlier.)"
@@ -115,11 +115,7 @@ class _Conversation:
         self.end_round()
         turns = _joined((role, _without_last_thoughts(role, blocks)) for role, blocks in _joined(self._turns))
         if not turns and not self.system:
-            raise invalid_request(
-                "The input has nothing that this model's backend can be told.",
-                param="input",
-                code="unsupported_value",
-            )
+            raise nothing_to_say()
         if turns and turns[0][0] == "assistant":
             turns.insert(0, ("user", _text(BEGINNING)))
         if not turns or turns[-1][0] == "assistant":

@@ -6,7 +6,6 @@ one assistant message, and the answers to those calls must follow it at once, in
 
 from collections.abc import Iterable, Sequence
 
-from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import STATE
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
@@ -15,6 +14,7 @@ from workers.backends.chat_completions.content import content, output
 from workers.backends.chat_completions.dialect import ANYBODY, Dialect
 from workers.backends.chat_completions.reasoning import give_back
 from workers.backends.given import Given, answers, given_items
+from workers.backends.refusals import nothing_to_say
 
 # `developer` is the newer name of the same thing, and only OpenAI's own models know it.
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -54,11 +54,7 @@ def build_messages(
             raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
     conversation.end_turn()
     if not conversation.messages:
-        raise invalid_request(
-            "The input has nothing that this model's backend can be told.",
-            param="input",
-            code="unsupported_value",
-        )
+        raise nothing_to_say()
     return conversation.messages
 
 

@@ -19,14 +19,13 @@ that names the field. The rest, on purpose:
 | `stream` | always on: an answer that is read as it comes can be cancelled at once |
 """
 
-from typing import Any
-
-from responses_api.protocol.errors import invalid_request
+from responses_api.protocol.content import without_nulls
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.wording import quoted
 from workers.backends.chat_completions.dialect import ANYBODY, Dialect
 from workers.backends.chat_completions.messages import build_messages
+from workers.backends.logprobs import asks_for_logprobs
+from workers.backends.refusals import other_choice, other_tool
 
 OWN_FIELDS = frozenset(
     {
@@ -67,7 +66,6 @@ OWN_FIELDS = frozenset(
 servers of this format have for it, gateways (`models`, `fallbacks`, `api_base`, `plugins`, `extra_body` …) included."""
 
 _PLAIN_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
-_LOGPROBS = "message.output_text.logprobs"
 
 
 def build(job: Job, dialect: Dialect = ANYBODY) -> Json:
@@ -109,13 +107,9 @@ def _tools(request: Json) -> Json:
 
 def _tool(tool: Json, index: int) -> Json:
     if tool["type"] != "function":
-        raise invalid_request(
-            f"Tools of type '{quoted(tool['type'])}' are not supported by this model's backend: only 'function' is.",
-            param=f"tools[{index}].type",
-            code="unsupported_value",
-        )
+        raise other_tool(tool, f"tools[{index}]")
     function = {name: tool.get(name) for name in ("name", "description", "parameters", "strict")}
-    return {"type": "function", "function": _given(function)}
+    return {"type": "function", "function": without_nulls(function)}
 
 
 def _tool_choice(choice: str | Json) -> str | Json:
@@ -127,34 +121,26 @@ def _tool_choice(choice: str | Json) -> str | Json:
         return str(choice.get("mode") or "auto")
     if choice["type"] == "function":
         return {"type": "function", "function": {"name": choice["name"]}}
-    raise invalid_request(
-        f"The tool choice '{quoted(choice['type'])}' is not supported by this model's backend.",
-        param="tool_choice",
-        code="unsupported_value",
-    )
+    raise other_choice(choice)
 
 
 def _text(text: Json) -> Json:
-    body = _given({"verbosity": text.get("verbosity")})
+    body = without_nulls({"verbosity": text.get("verbosity")})
     form = text["format"]
     if form["type"] == "json_object":
         body["response_format"] = {"type": "json_object"}
     elif form["type"] == "json_schema":
         schema = {name: form.get(name) for name in ("name", "description", "schema", "strict")}
-        body["response_format"] = {"type": "json_schema", "json_schema": _given(schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": without_nulls(schema)}
     return body
 
 
 def _reasoning(request: Json) -> Json:
-    return _given({"reasoning_effort": (request["reasoning"] or {}).get("effort")})
+    return without_nulls({"reasoning_effort": (request["reasoning"] or {}).get("effort")})
 
 
 def _logprobs(request: Json) -> Json:
     count = request["top_logprobs"]
-    if not count and _LOGPROBS not in request["include"]:
+    if asks_for_logprobs(request) is None:
         return {}
     return {"logprobs": True, "top_logprobs": count} if count else {"logprobs": True}
-
-
-def _given(fields: dict[str, Any]) -> Json:
-    return {name: value for name, value in fields.items() if value is not None}

@@ -17,16 +17,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from responses_api.protocol.admission import call_admission
-from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
-from responses_api.protocol.wording import quoted
 from workers.backends.emulation.conversation import has_calls, retell
 from workers.backends.emulation.schema import MOST_AT_ONCE, TEXT, turn_schema
 from workers.backends.emulation.wording import describe
+from workers.backends.logprobs import asks_for_logprobs
+from workers.backends.refusals import other_tool, unsupported
 
-_LOGPROBS: Final = "message.output_text.logprobs"
 _OBJECT: Final[Json] = {"type": "object"}
 _FORMAT: Final = "turn"
 
@@ -122,15 +121,9 @@ def _without_tools(job: Job, changed: Json) -> Job:
 def _refuse_what_cannot_be(request: Json) -> None:
     for index, tool in enumerate(request["tools"]):
         if tool["type"] != "function":
-            raise invalid_request(
-                f"Tools of type '{quoted(tool['type'])}' are not supported by this model's backend: only 'function' "
-                "is.",
-                param=f"tools[{index}].type",
-                code="unsupported_value",
-            )
-    if request["top_logprobs"] or _LOGPROBS in request["include"]:
-        raise invalid_request(
+            raise other_tool(tool, f"tools[{index}]")
+    if (asked := asks_for_logprobs(request)) is not None:
+        raise unsupported(
             "Log probabilities cannot be had together with tools from this model's backend, which emulates tools.",
-            param="top_logprobs" if request["top_logprobs"] else "include",
-            code="unsupported_value",
+            asked,
         )

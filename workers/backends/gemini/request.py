@@ -28,14 +28,14 @@ the field. The rest, on purpose:
 import re
 from typing import Any
 
-from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.wording import quoted
 from workers.backends.counting import gemini_model
 from workers.backends.gemini.contents import build_contents
 from workers.backends.gemini.schema import answer_schema, parameters_schema
 from workers.backends.gemini.thinking import is_early, thinking_config
+from workers.backends.logprobs import asks_for_logprobs
+from workers.backends.refusals import other_choice, other_tool, unsupported
 
 OWN_FIELDS = frozenset(
     {
@@ -61,7 +61,6 @@ _SAMPLING = {
     "frequency_penalty": "frequencyPenalty",
     "max_output_tokens": "maxOutputTokens",
 }
-_LOGPROBS = "message.output_text.logprobs"
 _MODES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 _FUNCTION_NAME = re.compile(r"[A-Za-z_]")
 
@@ -116,7 +115,7 @@ def _text(form: Json) -> Json:
 
 def _logprobs(request: Json) -> Json:
     count = request["top_logprobs"]
-    if not count and _LOGPROBS not in request["include"]:
+    if asks_for_logprobs(request) is None:
         return {}
     return {"responseLogprobs": True, "logprobs": count} if count else {"responseLogprobs": True}
 
@@ -134,12 +133,9 @@ def _tools(request: Json) -> Json:
 
 def _declaration(tool: Json, path: str) -> Json:
     if tool["type"] != "function":
-        raise _unsupported(
-            f"Tools of type '{quoted(tool['type'])}' are not supported by this model's backend: only 'function' is.",
-            f"{path}.type",
-        )
+        raise other_tool(tool, path)
     if not _FUNCTION_NAME.match(tool["name"]):
-        raise _unsupported(
+        raise unsupported(
             "The name of a function must begin with a letter or an underscore for this model's backend.",
             f"{path}.name",
         )
@@ -159,9 +155,7 @@ def _calling(choice: str | Json) -> Json:
         return {"mode": "ANY", "allowedFunctionNames": [choice["name"]]}
     if choice["type"] == "allowed_tools":
         return _calling_among(choice["tools"], choice["mode"])
-    raise _unsupported(
-        f"The tool choice '{quoted(choice['type'])}' is not supported by this model's backend.", "tool_choice"
-    )
+    raise other_choice(choice)
 
 
 def _calling_among(tools: list[Json], mode: str) -> Json:
@@ -170,7 +164,3 @@ def _calling_among(tools: list[Json], mode: str) -> Json:
         return {"mode": "NONE"}
     names: list[Any] = [tool["name"] for tool in tools if tool["type"] == "function"]
     return {"mode": "ANY" if mode == "required" else "VALIDATED", "allowedFunctionNames": names}
-
-
-def _unsupported(message: str, param: str) -> ProtocolError:
-    return invalid_request(message, param=param, code="unsupported_value")

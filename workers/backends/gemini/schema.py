@@ -22,9 +22,10 @@ import json
 from typing import Any, Final
 from urllib.parse import unquote
 
-from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted
+from workers.backends.refusals import unsupported
 
 _MOST_SCHEMAS: Final = 5_000
 _DEPTHS: Final = (3, 2, 1)
@@ -89,11 +90,10 @@ def answer_schema(schema: Json, param: str) -> Json:
             continue
         except RecursionError:
             break
-    raise invalid_request(
+    raise unsupported(
         f"The JSON Schema is too large for this model's backend once its references are put in: at most {_MOST_SCHEMAS}"
         " schemas, of few levels.",
-        param=param,
-        code="unsupported_value",
+        param,
     )
 
 
@@ -106,10 +106,9 @@ def parameters_schema(schema: Json | None, param: str) -> Json | None:
     rewritten = answer_schema(schema, param)
     kind = rewritten.get("type", "object")
     if kind != "object" and "object" not in (kind if isinstance(kind, list) else ()):
-        raise invalid_request(
+        raise unsupported(
             "The parameters of a function must be an object for this model's backend: a JSON Schema of type 'object'.",
-            param=param,
-            code="unsupported_value",
+            param,
         )
     # A function without parameters: an object without properties is refused by some models.
     return None if rewritten.get("properties") == {} else {**rewritten, "type": "object"}
@@ -187,11 +186,10 @@ class _Rewriter:
         return found
 
     def _unresolved(self, ref: Any) -> ProtocolError:
-        return invalid_request(
+        return unsupported(
             f"The '$ref' to '{quoted(str(ref))}' leads to no schema within this one: only such references are supported"
             " by this model's backend.",
-            param=self._param,
-            code="unsupported_value",
+            self._param,
         )
 
 

@@ -18,8 +18,8 @@ summaries of thoughts, the only thing that Gemini tells of them.
 
 import re
 
-from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.plain import Json
+from workers.backends.refusals import unsupported
 
 _BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576}
 _LEVELS = {
@@ -53,10 +53,9 @@ def thinking_config(model: str, reasoning: Json | None) -> Json:
         return config
     is_pro = bool(_PRO.search(model))
     if effort == "none" and is_pro:
-        raise invalid_request(
+        raise unsupported(
             "This model cannot be kept from thinking: ask for 'low' effort or more, or leave 'reasoning.effort' out.",
-            param="reasoning.effort",
-            code="unsupported_value",
+            "reasoning.effort",
         )
     if is_early(model):
         return {**config, "thinkingBudget": _BUDGETS[effort]}

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from responses_api.protocol.backend import BackendSpec
-from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.job import STATE
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
+from workers.backends.refusals import nothing_to_say
 from workers.backends.responses.state import ITEM
 
 _OWN: Final = frozenset({"id", "status", STATE})
@@ -21,11 +21,7 @@ def build_input(context: Sequence[Json], spec: BackendSpec) -> list[Json]:
     """
     sent = told_items(context, spec)
     if not sent:
-        raise invalid_request(
-            "The input has nothing that this model's backend can be told.",
-            param="input",
-            code="unsupported_value",
-        )
+        raise nothing_to_say()
     return sent
 
 

@@ -22,13 +22,15 @@ what is kept, queued and cut short is the service's own. The rest, on purpose:
 | `stream` | always on: an answer that is read as it comes can be cancelled at once |
 """
 
-from typing import Any, Final
+from typing import Final
 
 from responses_api.protocol.backend import BackendSpec
-from responses_api.protocol.errors import ProtocolError, invalid_request
+from responses_api.protocol.content import without_nulls
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted
+from workers.backends.logprobs import LOGPROBS, asks_for_logprobs
+from workers.backends.refusals import no_logprobs, unsupported
 from workers.backends.responses.chaining import stores
 from workers.backends.responses.items import build_input
 
@@ -61,7 +63,6 @@ OWN_FIELDS: Final = frozenset(
 """What no client sets by itself: it decides what is asked, of which model, and what it may cost."""
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
-LOGPROBS: Final = "message.output_text.logprobs"
 
 _PLAIN_FIELDS: Final = (
     "instructions",
@@ -114,13 +115,12 @@ def _tools(request: Json, spec: BackendSpec) -> Json:
 
 def _tool(tool: Json, index: int, spec: BackendSpec) -> Json:
     if tool["type"] == "function":
-        return _given(tool)
+        return without_nulls(tool)
     if spec.takes_tool(tool["type"]):
         return tool
-    raise invalid_request(
+    raise unsupported(
         f"Tools of type '{quoted(tool['type'])}' are not supported by this model's backend.",
-        param=f"tools[{index}].type",
-        code="unsupported_value",
+        f"tools[{index}].type",
     )
 
 
@@ -132,7 +132,7 @@ def _tool_choice(choice: str | Json, spec: BackendSpec) -> str | Json:
 
 
 def _text(text: Json, spec: BackendSpec) -> Json:
-    told, form = _given({"verbosity": text.get("verbosity")}), _given(text["format"])
+    told, form = without_nulls({"verbosity": text.get("verbosity")}), without_nulls(text["format"])
     if form["type"] == "text":
         return {"text": told} if told else {}
     body: Json = {"text": {**told, "format": form}}
@@ -148,28 +148,16 @@ def _response_format(form: Json) -> Json:
 
 
 def _reasoning(request: Json) -> Json:
-    told = _given(request["reasoning"] or {})
+    told = without_nulls(request["reasoning"] or {})
     return {"reasoning": told} if told else {}
 
 
 def _include(request: Json, spec: BackendSpec) -> Json:
-    count = request["top_logprobs"]
-    wanted = [LOGPROBS] if count or LOGPROBS in request["include"] else []
-    if wanted and spec.has("response_format"):
-        raise _no_logprobs("top_logprobs" if count else "include")
+    asked, count = asks_for_logprobs(request), request["top_logprobs"]
+    if asked is not None and spec.has("response_format"):
+        raise no_logprobs(asked)
+    wanted = [LOGPROBS] if asked is not None else []
     if spec.has("encrypted_content"):
         wanted.append(ENCRYPTED)
     body: Json = {"include": wanted} if wanted else {}
     return body | {"top_logprobs": count} if count else body
-
-
-def _no_logprobs(param: str) -> ProtocolError:
-    return invalid_request(
-        f"Log probabilities, which '{param}' asks for, are not told by this model's backend.",
-        param=param,
-        code="unsupported_value",
-    )
-
-
-def _given(fields: dict[str, Any]) -> Json:
-    return {name: value for name, value in fields.items() if value is not None}
