@@ -8,8 +8,9 @@ from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import DONE
 from tests.unit.workers.builders import base_snapshot, counting_ids, make_job
+from workers.backends.answer import AnswerStream
 from workers.backends.parts import Part
-from workers.backends.registry import AnswerStream, adapter_of
+from workers.backends.registry import adapter_of
 from workers.emitter import Emitter
 
 FOLDER = Path(__file__).parent

@@ -17,12 +17,13 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.sse import decode, encode
+from workers.backends.answer import AnswerStream
 from workers.backends.counting import UPSTREAM_COUNTERS
 from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
 from workers.backends.pausing import resumed
-from workers.backends.registry import Adapter, AnswerStream, adapter_of
+from workers.backends.registry import Adapter, adapter_of
 from workers.backends.watch import Watch
 from workers.backends.withholding import as_shown
 

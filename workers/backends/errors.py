@@ -109,6 +109,16 @@ def from_exception(exc: BaseException) -> ProtocolError:
     return model_error("The call to the model's backend failed.")
 
 
+def cut_off() -> ProtocolError:
+    """An answer that ended before its end."""
+    return model_error("The backend's answer was cut off before its end.")
+
+
+def cut_in_event() -> ProtocolError:
+    """An answer that ended, or broke, in the middle of an event."""
+    return model_error("The backend's answer was cut off in the middle of an event.")
+
+
 def from_stream_error(obj: Any) -> ProtocolError:
     """An error object inside an answer that began well. Its own status decides where it has one."""
     if not isinstance(obj, dict):

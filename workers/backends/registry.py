@@ -6,11 +6,11 @@ A compatible server needs no code: its row in the database names one of these ki
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
 
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from workers.backends.answer import AnswerStream
 from workers.backends.anthropic import models as claude_models
 from workers.backends.anthropic import reading as messages_reading
 from workers.backends.anthropic import request as messages_request
@@ -25,25 +25,10 @@ from workers.backends.emulation import adapter as emulation
 from workers.backends.gemini import reading as gemini_reading
 from workers.backends.gemini import request as gemini_request
 from workers.backends.gemini.stream import GeminiStream
-from workers.backends.parts import Part
 from workers.backends.responses import reading as responses_reading
 from workers.backends.responses import request as responses_request
 from workers.backends.responses.chaining import shorten
 from workers.backends.responses.stream import ResponsesStream
-
-
-class AnswerStream(Protocol):
-    """Reads one answer. `feed` never raises; `close` returns the rest or raises `ProtocolError`."""
-
-    @property
-    def finished(self) -> bool:
-        """Nothing more of use will come, although the connection may stay open."""
-
-    def feed(self, chunk: bytes) -> list[Part]:
-        """The parts that this chunk completes."""
-
-    def close(self) -> list[Part]:
-        """The rest of the answer, or what was wrong with it."""
 
 
 def _no_shorter(job: Job, body: Json) -> Json | None:

@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 import orjson
 
+from responses_api.protocol.errors import model_error
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import safe_text
 
@@ -28,6 +29,34 @@ def parse_object(text: str) -> Json:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return cast(Json, value)
+
+
+def text_of(value: Any) -> str:
+    """A text; "" for what is none."""
+    return value if isinstance(value, str) else ""
+
+
+def detail_of(value: Json, group: str, name: str) -> Any:
+    """A field of an object within an object; None where either is not there."""
+    details = value.get(group)
+    return details.get(name) if isinstance(details, dict) else None
+
+
+def arguments_of(value: Any) -> str:
+    """The arguments of a call as JSON text; some servers send the object itself. Raises as `written` does."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else written(value)
+
+
+def written(arguments: Any) -> str:
+    """Arguments that came as JSON as its text. Raises `ProtocolError` where they are nested deeper than it can be."""
+    try:
+        return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        raise model_error(
+            "The model made a function call with arguments that are nested too deeply."
+        ) from None
 
 
 def count_of(value: Any) -> int:

@@ -8,9 +8,9 @@ from typing import Final
 
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.plain import Json
+from workers.backends.answer import AnswerStream
 from workers.backends.parts import Part, ReasoningDelta, SummaryDelta
 from workers.backends.pausing import resumed
-from workers.backends.registry import AnswerStream
 
 _WITHHELD: Final[dict[str, tuple[type[Part], ...]]] = {
     "raw": (),

@@ -23,6 +23,7 @@ from tests.support.messages import (
 from tests.unit.workers.messages import LOOK, OLDEST, body, job
 from tests.unit.workers.server import Exchange, upstream
 from tests.unit.workers.told import final, new_emitter, read_back
+from workers.backends.answer import AnswerStream
 from workers.backends.anthropic.stream import MessagesStream
 from workers.backends.client import UpstreamClient
 from workers.backends.credentials import by_variable
@@ -38,7 +39,7 @@ from workers.backends.parts import (
     UsageReport,
 )
 from workers.backends.pausing import resumed
-from workers.backends.registry import AnswerStream, adapter_for, adapter_of
+from workers.backends.registry import adapter_for, adapter_of
 
 FORM: Json = {"format": {"type": "json_schema", "name": "a", "schema": {"type": "object", "properties": {}}}}
 ASKED: Json = {"messages": [{"role": "user", "content": [text_block("hello")]}], "stream": True}

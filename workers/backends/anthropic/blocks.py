@@ -4,7 +4,6 @@ Blocks are kept as they were told, whatever they are: thinking goes back with th
 upstream paused goes back whole.
 """
 
-import json
 from collections.abc import Hashable
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from workers.backends.parts import (
     SummaryDelta,
     TextDelta,
 )
-from workers.backends.values import carriable
+from workers.backends.values import carriable, text_of, written
 
 _INPUT: Final = "input_json_delta"
 # The kind of a delta: the field that grows, and under which name in the block.
@@ -54,7 +53,7 @@ class Block:
     def begin(self) -> list[Part]:
         """What its beginning tells; a whole block has all of it there."""
         if self._is_call:
-            id, name = _text(self._fields.get("id")), _text(self._fields.get("name"))
+            id, name = text_of(self._fields.get("id")), text_of(self._fields.get("name"))
             return [CallDelta(self._key, id or None, name or None, "")]
         return [*self._grown("text"), *self._grown("thinking")]
 
@@ -62,20 +61,20 @@ class Block:
         """Take in a delta; of a kind that nobody knows it tells nothing."""
         kind = delta.get("type")
         if kind == _INPUT:
-            return self._grow_input(_text(delta.get("partial_json")))
+            return self._grow_input(text_of(delta.get("partial_json")))
         if kind == "citations_delta":
             self._citations.append(delta.get("citation"))
         growing = _GROWING.get(kind) if isinstance(kind, str) else None
         if growing is None:
             return []
-        field, piece = growing[1], _text(delta.get(growing[0]))
-        self._pieces.setdefault(field, [_text(self._fields.get(field))]).append(piece)
+        field, piece = growing[1], text_of(delta.get(growing[0]))
+        self._pieces.setdefault(field, [text_of(self._fields.get(field))]).append(piece)
         return self._told(field, piece)
 
     def end(self) -> list[Part]:
         """What its end tells: input that came whole, and the state of a thought.
 
-        Raises RecursionError for input that is nested deeper than it can be written down.
+        Raises `ProtocolError` for input that is nested deeper than it can be written down.
         """
         if self.type in ("thinking", "redacted_thinking"):
             return [StateReport(self.whole())]
@@ -84,7 +83,7 @@ class Block:
         given = self._fields.get("input")
         if not given and self._is_call:
             return []
-        return self._grow_input(json.dumps(given or {}, ensure_ascii=False, separators=(",", ":")))
+        return self._grow_input(written(given or {}))
 
     def whole(self) -> Json:
         """The block as if it had been told at once."""
@@ -105,7 +104,7 @@ class Block:
         return [CallDelta(self._key, None, None, piece)] if self._is_call else []
 
     def _grown(self, field: str) -> list[Part]:
-        return self._told(field, _text(self._fields.get(field)))
+        return self._told(field, text_of(self._fields.get(field)))
 
     def _told(self, field: str, piece: str) -> list[Part]:
         if piece and field == "text" and self.type == "text":
@@ -113,10 +112,6 @@ class Block:
         if piece and field == "thinking" and self.type == "thinking":
             return [self._thought(self._key, piece)]
         return []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _parsed(text: str) -> Any:

@@ -16,7 +16,7 @@ from responses_api.protocol.sse import SseEvent
 from workers.backends.anthropic.blocks import Block
 from workers.backends.anthropic.form import HeldText
 from workers.backends.anthropic.usage import UsageReader
-from workers.backends.errors import from_stream_error
+from workers.backends.errors import cut_in_event, cut_off, from_stream_error
 from workers.backends.parts import Part, RefusalDelta, Stop, StopReason
 from workers.backends.values import parse_object
 from workers.backends.wire import AnswerBytes
@@ -68,7 +68,7 @@ class MessagesStream:
         if self._failure is not None:
             raise self._failure
         if not self._done:
-            raise model_error("The backend's answer was cut off before its end.")
+            raise cut_off()
         if self._reason == _PAUSED:
             self._check_pause()
             return parts
@@ -116,7 +116,7 @@ class MessagesStream:
         try:
             told = parse_object(data)
         except ValueError:
-            return self._fail(model_error("The backend's answer was cut off in the middle of an event."))
+            return self._fail(cut_in_event())
         return self._read_event(told.get("type") or name, told)
 
     def _read_event(self, kind: Any, told: Json) -> list[Part]:
@@ -142,7 +142,7 @@ class MessagesStream:
         try:
             told = parse_object(self._bytes.body())
         except ValueError:
-            return self._fail(model_error("The backend's answer was cut off before its end."))
+            return self._fail(cut_off())
         if told.get("type") == "error" or told.get("error"):
             return self._fail(from_stream_error(told.get("error") or told))
         content = told.get("content")
@@ -190,10 +190,8 @@ class MessagesStream:
         self._open.remove(block)
         try:
             return block.end()
-        except RecursionError:
-            return self._fail(
-                model_error("The model made a function call with arguments that are nested too deeply.")
-            )
+        except ProtocolError as failure:
+            return self._fail(failure)
 
     def _end_blocks(self) -> list[Part]:
         return [part for block in list(self._open) for part in self._end_block(block)]

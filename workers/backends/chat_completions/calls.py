@@ -1,12 +1,12 @@
 """Which tool call a fragment belongs to, in streams that number, name or merely order their calls."""
 
-import json
 from typing import Any
 
 import orjson
 
 from responses_api.protocol.plain import Json
 from workers.backends.parts import CallDelta
+from workers.backends.values import arguments_of, text_of
 
 _LEGACY = "function_call"
 
@@ -65,14 +65,20 @@ class CallReader:
         """The older form, one call an answer, without an id."""
         if not isinstance(call, dict):
             return []
-        return [CallDelta(_LEGACY, None, _text(call.get("name")) or None, _arguments(call.get("arguments")))]
+        return [
+            CallDelta(_LEGACY, None, text_of(call.get("name")) or None, arguments_of(call.get("arguments")))
+        ]
 
     def _read_entry(self, entry: Json, place: int, count: int) -> CallDelta:
         function = entry.get("function")
         if not isinstance(function, dict):
             # Some write name and arguments beside the id.
             function = entry
-        told = (_text(entry.get("id")), _text(function.get("name")), _arguments(function.get("arguments")))
+        told = (
+            text_of(entry.get("id")),
+            text_of(function.get("name")),
+            arguments_of(function.get("arguments")),
+        )
         return self._slot(entry.get("index"), place, count, told).take(*told)
 
     def _slot(self, index: Any, place: int, count: int, told: tuple[str, str, str]) -> _Slot:
@@ -91,19 +97,6 @@ class CallReader:
         if id:
             self._by_id.setdefault(id, slot)
         return slot
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _arguments(value: Any) -> str:
-    """Arguments as JSON text; some servers send the object itself."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _is_whole(arguments: str) -> bool:

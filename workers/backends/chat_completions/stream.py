@@ -19,7 +19,7 @@ from workers.backends.chat_completions.calls import CallReader
 from workers.backends.chat_completions.figures import read_logprobs, read_usage
 from workers.backends.chat_completions.reasoning import ReasoningReader, join_texts
 from workers.backends.chat_completions.thinking import ThinkReader
-from workers.backends.errors import from_stream_error
+from workers.backends.errors import cut_in_event, cut_off, from_stream_error
 from workers.backends.parts import Part, ReasoningDelta, RefusalDelta, Stop, StopReason, TextDelta
 from workers.backends.values import parse_object
 from workers.backends.wire import AnswerBytes
@@ -77,7 +77,7 @@ class ChatStream:
         if self._failure is not None:
             raise self._failure
         if self._reason is None and not self._done:
-            raise model_error("The backend's answer was cut off before its end.")
+            raise cut_off()
         self._end_content(parts)
         parts += self._reasoning.report()
         parts.append(Stop(self._reason or "stop"))
@@ -102,7 +102,7 @@ class ChatStream:
         try:
             chunk = parse_object(data)
         except ValueError:
-            self._fail(model_error("The backend's answer was cut off in the middle of an event."))
+            self._fail(cut_in_event())
             return
         if event.event == "error":
             self._fail(from_stream_error(chunk.get("error") or chunk))
@@ -114,7 +114,7 @@ class ChatStream:
         try:
             body = parse_object(self._bytes.body())
         except ValueError:
-            self._fail(model_error("The backend's answer was cut off before its end."))
+            self._fail(cut_off())
             return parts
         self._read_chunk(body, "message", parts)
         # A whole body needs no finish reason: that it parsed shows that nothing is missing, if it answered at
@@ -206,11 +206,8 @@ class ChatStream:
         try:
             parts += self._calls.read(message.get("tool_calls"))
             parts += self._calls.read_legacy(message.get("function_call"))
-        except RecursionError:
-            # Arguments that came as an object, deeper than they can be written down.
-            self._fail(
-                model_error("The model made a function call with arguments that are nested too deeply.")
-            )
+        except ProtocolError as failure:
+            self._fail(failure)
 
     def _read_reason(self, reason: str) -> None:
         if reason in _FAILURES:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Final, Protocol
+from typing import Final
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from workers.backends.answer import AnswerStream
 from workers.backends.emulation.job import emulated, heard, takes_turns, wants_json
 from workers.backends.emulation.reader import TurnReader
 from workers.backends.parts import Part, Stop, StopReason, TextDelta
@@ -16,20 +17,6 @@ from workers.backends.pausing import resumed
 
 _PLACE: Final = re.compile(r"input\[(\d+)\]")
 _CUT: Final[frozenset[StopReason]] = frozenset({"length", "content_filter"})
-
-
-class Answer(Protocol):
-    """What the wrapped adapter reads an answer with (see `registry.AnswerStream`)."""
-
-    @property
-    def finished(self) -> bool:
-        """Nothing more of use will come."""
-
-    def feed(self, chunk: bytes) -> list[Part]:
-        """The parts that this chunk completes."""
-
-    def close(self) -> list[Part]:
-        """The rest of the answer, or what was wrong with it."""
 
 
 def build(make: Callable[[Job], Json], job: Job) -> Json:
@@ -41,7 +28,7 @@ def build(make: Callable[[Job], Json], job: Job) -> Json:
         raise _at_its_place(error, told.places) from None
 
 
-def open_stream(read: Callable[[Job], Answer], job: Job) -> Answer:
+def open_stream(read: Callable[[Job], AnswerStream], job: Job) -> AnswerStream:
     """What reads the answer to that body."""
     answer = read(heard(job))
     if not takes_turns(job):
@@ -52,7 +39,7 @@ def open_stream(read: Callable[[Job], Answer], job: Job) -> Answer:
 class _Turns:
     """The parts of an answer, its text read as turns."""
 
-    def __init__(self, answer: Answer, reader: TurnReader) -> None:
+    def __init__(self, answer: AnswerStream, reader: TurnReader) -> None:
         self._answer = answer
         self._reader = reader
 

@@ -11,18 +11,17 @@ The reading rules:
 - data that is not JSON is a keep-alive, unless it begins like it: then it is a broken object.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.plain import Json
-from workers.backends.errors import from_stream_error
+from workers.backends.errors import cut_in_event, cut_off, from_stream_error
 from workers.backends.gemini.figures import read_logprobs, read_usage
 from workers.backends.gemini.framing import ObjectReader
 from workers.backends.gemini.signatures import SIGNATURE, on_call, on_text, on_thought
 from workers.backends.parts import CallDelta, Part, StateReport, Stop, StopReason, SummaryDelta, TextDelta
-from workers.backends.values import parse_object
+from workers.backends.values import parse_object, text_of, written
 
 _TEXT = "text"
 _THOUGHT = "thought"
@@ -102,7 +101,7 @@ class GeminiStream:
             # A whole body needs no reason: that it could be read shows that nothing is missing.
             reason = "stop"
         if reason is None:
-            raise model_error("The backend's answer was cut off before its end.")
+            raise cut_off()
         if reason == "stop":
             # A text that was cut short is none that its signature is for.
             parts += self._held
@@ -118,7 +117,7 @@ class GeminiStream:
             try:
                 chunk = parse_object(text)
             except ValueError:
-                self._fail(model_error("The backend's answer was cut off in the middle of an event."))
+                self._fail(cut_in_event())
                 break
             self._read_chunk(chunk, parts)
         return parts
@@ -192,14 +191,13 @@ class GeminiStream:
             self._fail(_not_carried("functionCall in pieces"))
             return
         self._end_text(parts)
-        name, own_id = _text_of(call.get("name")), _text_of(call.get("id"))
+        name, own_id = text_of(call.get("name")), text_of(call.get("id"))
         arguments = call.get("args")
         try:
-            told = _arguments(arguments)
-        except RecursionError:
-            self._fail(
-                model_error("The model made a function call with arguments that are nested too deeply.")
-            )
+            # A function without parameters has none.
+            told = "{}" if arguments is None else written(arguments)
+        except ProtocolError as failure:
+            self._fail(failure)
             return
         if signature:
             parts.append(
@@ -230,17 +228,6 @@ def _first(candidates: list[Any]) -> Iterator[Json]:
 
 def _told(reason: Any) -> bool:
     return isinstance(reason, str) and reason not in _UNSPECIFIED
-
-
-def _text_of(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _arguments(value: Any) -> str:
-    """Arguments as JSON text; a function without parameters has none."""
-    if value is None:
-        return "{}"
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _not_carried(kind: str) -> ProtocolError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from responses_api.protocol.plain import Json
+from workers.backends.values import text_of
 
 
 @dataclass(slots=True, eq=False)
@@ -41,11 +42,11 @@ class Slots:
 
     def added(self, item: Json, event: Json) -> Slot:
         """The slot of an item that is announced: a new one, unless it was announced before."""
-        known = self._by_id.get(_id(item.get("id")))
+        known = self._by_id.get(text_of(item.get("id")))
         if known is None:
             known = self._by_index.get(_index(event))
             # Some servers number every item 0.
-            if known is not None and (known.is_done or known.type != item["type"] or _id(item.get("id"))):
+            if known is not None and (known.is_done or known.type != item["type"] or text_of(item.get("id"))):
                 known = None
         return self._noted(known or self._new(item["type"]), item.get("id"), event)
 
@@ -77,7 +78,7 @@ class Slots:
         return [slot for slot in found if slot is not None]
 
     def _known(self, id: Any, event: Json, kind: str) -> Slot | None:
-        for slot in (self._by_id.get(_id(id)), self._by_index.get(_index(event))):
+        for slot in (self._by_id.get(text_of(id)), self._by_index.get(_index(event))):
             if slot is not None and slot.type == kind:
                 return slot
         return None
@@ -87,8 +88,8 @@ class Slots:
         return [slot for slot in self.all if slot.type == kind and not slot.is_done]
 
     def _noted(self, slot: Slot, id: Any, event: Json) -> Slot:
-        if _id(id):
-            self._by_id[_id(id)] = slot
+        if text_of(id):
+            self._by_id[text_of(id)] = slot
         if _index(event) >= 0:
             self._by_index[_index(event)] = slot
         return slot
@@ -97,10 +98,6 @@ class Slots:
         slot = Slot(len(self.all), kind)
         self.all.append(slot)
         return slot
-
-
-def _id(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _index(event: Json) -> int:

@@ -22,7 +22,7 @@ from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import SseEvent
-from workers.backends.errors import from_stream_error
+from workers.backends.errors import cut_in_event, cut_off, from_stream_error
 from workers.backends.parts import Part, Stop, StopReason
 from workers.backends.responses import state
 from workers.backends.responses.chaining import stores
@@ -31,7 +31,6 @@ from workers.backends.responses.telling import Teller
 from workers.backends.values import parse_object
 from workers.backends.wire import AnswerBytes
 
-_CUT_OFF: Final = "The backend's answer was cut off before its end."
 _TERMINAL: Final = {
     t.COMPLETED: "completed",
     t.INCOMPLETE: "incomplete",
@@ -41,7 +40,7 @@ _TERMINAL: Final = {
 
 
 class ResponsesStream:
-    """One answer from its bytes, cut anywhere; see `registry.AnswerStream`."""
+    """One answer from its bytes, cut anywhere; see `answer.AnswerStream`."""
 
     def __init__(self, job: Job) -> None:
         self.finished = False
@@ -67,7 +66,7 @@ class ResponsesStream:
         if self._failure is not None:
             raise self._failure
         if self._reason is None:
-            raise model_error(_CUT_OFF)
+            raise cut_off()
         return [*parts, Stop(self._reason)]
 
     def _read_events(self, events: list[SseEvent]) -> list[Part]:
@@ -85,7 +84,7 @@ class ResponsesStream:
         try:
             told = parse_object(data)
         except ValueError:
-            self._fail(model_error("The backend's answer was cut off in the middle of an event."))
+            self._fail(cut_in_event())
             return
         kind = told.get("type")
         if not isinstance(kind, str) or event.event == t.ERROR:
@@ -98,7 +97,7 @@ class ResponsesStream:
         try:
             body = parse_object(self._bytes.body())
         except ValueError:
-            self._fail(model_error(_CUT_OFF))
+            self._fail(cut_off())
             return parts
         if isinstance(body.get("output"), list):
             self._begin(body, parts)
@@ -122,6 +121,8 @@ class ResponsesStream:
     def _tell(self, told: Iterable[Part], parts: list[Part]) -> None:
         try:
             parts.extend(told)
+        except ProtocolError as failure:
+            self._fail(failure)
         except ValueError:
             self._fail(model_error("The backend's answer has values that are nested too deeply."))
 
@@ -138,7 +139,7 @@ class ResponsesStream:
         own = response.get("status")
         ending = _ENDINGS.get(own if isinstance(own, str) and own in _ENDINGS else status)
         if ending is None:
-            self._fail(model_error(_CUT_OFF))
+            self._fail(cut_off())
             return
         if isinstance(response.get("usage"), dict):
             parts.append(read_usage(response["usage"]))

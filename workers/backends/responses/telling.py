@@ -11,7 +11,6 @@ from responses_api.protocol import event_types as t
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import encode
 from workers.backends.logprobs import read_logprobs
 from workers.backends.parts import (
     AnnotationReport,
@@ -25,7 +24,7 @@ from workers.backends.parts import (
 )
 from workers.backends.responses import state
 from workers.backends.responses.slots import Slot, Slots
-from workers.backends.values import storable
+from workers.backends.values import arguments_of, storable
 
 _TEXT: Final = "output_text"
 _REFUSAL: Final = "refusal"
@@ -72,7 +71,7 @@ class Teller:
     def take(self, kind: str, event: Json) -> Iterator[Part]:
         """What an event adds; nothing where it is not known or makes no sense.
 
-        Raises ValueError for a value that is nested too deeply.
+        Raises ValueError for a value that is nested too deeply, `ProtocolError` for arguments that are.
         """
         if kind in _DELTAS:
             yield from self._delta(event, *_DELTAS[kind])
@@ -151,12 +150,12 @@ class Teller:
     def _arguments(self, kind: str, event: Json) -> Iterator[Part]:
         slot = self._slots.of_event(event, _CALL)
         if kind == t.FUNCTION_CALL_ARGUMENTS_DELTA:
-            yield from self._call(slot, {}, _json_text(event.get("delta")))
+            yield from self._call(slot, {}, arguments_of(event.get("delta")))
         else:
             yield from self._call(slot, event, self._untold_arguments(slot, event.get("arguments")))
 
     def _untold_arguments(self, slot: Slot, arguments: Any) -> str:
-        told, whole = slot.told(_CALL), _json_text(arguments)
+        told, whole = slot.told(_CALL), arguments_of(arguments)
         return whole[len(told) :] if whole.startswith(told) else ""
 
     def _call(self, slot: Slot, told: Json, arguments: str) -> Iterator[Part]:
@@ -227,10 +226,3 @@ def _place(event: Json) -> int:
     """The place of a part among those of its item."""
     value = event.get("summary_index" if "summary_index" in event else "content_index")
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _json_text(arguments: Any) -> str:
-    """Arguments as JSON text; some servers send the object itself."""
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else encode(storable(arguments)).decode()
