@@ -79,7 +79,7 @@ def forbid(page: Page, tool: str) -> None:
     """Make a version of the team's policy that denies a tool."""
     page.goto("/admin/tenants/toolpolicy/")
     page.get_by_role("link", name="Write a policy").click()
-    page.get_by_label("Tool name").first.fill(tool)
+    page.get_by_label("Name", exact=True).first.fill(tool)
     page.get_by_role("button", name="Save as version").click()
     expect(page.get_by_text(tool).first).to_be_visible()
 

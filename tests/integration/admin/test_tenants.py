@@ -29,6 +29,8 @@ BACKEND = {
     "token_counting": "vllm",
     "images": "noted",
     "files": "refused",
+    "structured_output": "sent",
+    "thinking_tags": "told",
     "tools": "native",
     "reasoning": "summary",
     "is_enabled": "on",
