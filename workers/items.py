@@ -12,6 +12,7 @@ import orjson
 
 from responses_api.protocol import events
 from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.items import ITEM_STATE, OPENED_STATE
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode
 from workers.backends.parts import ReasoningDelta, RefusalDelta, SummaryDelta, TextDelta
@@ -255,14 +256,15 @@ class Foreign:
         upstream's own.
         """
         item: Json = {"type": self.type, "id": self.id}
-        item.update({name: value for name, value in self.told.items() if name not in item})
-        if isinstance(item.get("status"), str):
+        item.update({name: value for name, value in self.told.items() if name not in (*item, *_OURS)})
+        if "status" in item:
             is_final = status == "completed" and item["status"] in _FINAL
             item["status"] = item["status"] if is_final else status
         return item
 
 
-_FINAL = frozenset({"completed", "incomplete", "failed"})
+_FINAL = ("completed", "incomplete", "failed")
+_OURS = (ITEM_STATE, OPENED_STATE)
 
 Item = Spoken | Call | Compaction | Foreign
 

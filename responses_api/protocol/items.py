@@ -42,6 +42,9 @@ SealedType = Literal["reasoning", "compaction", "item"]
 ITEM_STATE: Final = "antiphon:state"
 """Where an item of a type that only its backend knows has what that knows it by, sealed."""
 
+OPENED_STATE: Final = "antiphon:opened"
+"""Where an item has what was sealed in it, while an adapter maps it: of no client's making, and never told."""
+
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 FunctionName = Annotated[str, Field(pattern=NAME_PATTERN)]
 
@@ -199,6 +202,7 @@ def _canonical_reference(item: Json) -> Json:
 
 def _canonical_foreign(item: Json) -> Json:
     item.pop("id", None)
+    item.pop(OPENED_STATE, None)
     return item
 
 

@@ -10,6 +10,7 @@ from typing import Final, Literal
 import orjson
 
 from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.items import OPENED_STATE
 from responses_api.protocol.plain import Json, fields_of, record_of
 from responses_api.protocol.target import Target
 
@@ -19,7 +20,7 @@ HEAD_BYTES: Final = 256
 Purpose = Literal["respond", "count_tokens", "compact"]
 """What a job asks of its worker: a response, how many tokens its input has, or its conversation compacted."""
 
-STATE: Final = "state"
+STATE: Final = OPENED_STATE
 """Where an adapter finds, in a reasoning item, the list of what its backend wants back. Only there while a job runs."""
 
 

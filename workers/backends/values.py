@@ -12,6 +12,8 @@ from responses_api.protocol.wording import safe_text
 
 _MOST_TOKENS: Final = 2**53
 _IMPOSSIBLE: Final = -9999.0
+# JSON may be nested only so deep; items, responses, jobs and what is sealed put some levels around a value.
+_LEVELS_AROUND: Final = 16
 
 
 def parse_object(text: str) -> Json:
@@ -81,11 +83,13 @@ def log_prob(token: Any, logprob: Any, octets: Any = None) -> Json | None:
 
 
 def carriable(value: Json) -> Json:
-    """The object as JSON that can be sent: without lone surrogates, and with no number beyond 64 bits."""
+    """The object as JSON that can be sent: without lone surrogates, and with no number beyond 64 bits. Raises
+    ValueError for one that is nested too deeply.
+    """
     try:
-        orjson.dumps(value)
+        _with_room(value)
     except TypeError:
-        mended: Json = _mended(value)
+        mended: Json = _checked(value)
         return mended
     return value
 
@@ -95,13 +99,25 @@ def storable(value: Any) -> Any:
     nested too deeply.
     """
     try:
-        if b"\\u0000" not in orjson.dumps(value):
+        if b"\\u0000" not in _with_room(value):
             return value
     except TypeError:
         pass
+    return _checked(value)
+
+
+def _with_room(value: Any) -> bytes:
+    """The value as JSON, with room for what it travels and is kept in. Raises TypeError where that is impossible."""
+    for _ in range(_LEVELS_AROUND):
+        value = [value]
+    return orjson.dumps(value)
+
+
+def _checked(value: Any) -> Any:
+    """The value mended. Raises ValueError where that does not help."""
     try:
         mended = _mended(value)
-        orjson.dumps(mended)
+        _with_room(mended)
     except (TypeError, RecursionError):
         raise ValueError("nested too deeply") from None
     return mended

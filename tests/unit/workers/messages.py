@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from responses_api.protocol.job import Job
+from responses_api.protocol.job import STATE, Job
 from responses_api.protocol.plain import Json
 from tests.unit.workers.builders import make_job
 from workers.backends.anthropic.request import build
@@ -74,4 +74,4 @@ def thought(signature: str = "c2ln", text: str = "Hm.") -> Json:
 
 def reasoning(*states: Json) -> Json:
     """A reasoning item of an earlier turn, opened."""
-    return {"type": "reasoning", "summary": [], "state": list(states)}
+    return {"type": "reasoning", "summary": [], STATE: list(states)}

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from responses_api.protocol.job import STATE
 from responses_api.protocol.plain import Json
 from tests.unit.workers.builders import DONE, chunk, make_job
 from workers.backends.chat_completions.stream import ChatStream
@@ -113,7 +114,7 @@ THOUGHT = {"reasoning_content": "I need the tool."}
 
 
 def thought(*given: Json, item_id: str = "rs_1") -> Json:
-    return {"type": "reasoning", "id": item_id, "summary": [], "state": list(given)}
+    return {"type": "reasoning", "id": item_id, "summary": [], STATE: list(given)}
 
 
 def call_item(call_id: str = "c1") -> Json:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from responses_api.protocol.job import STATE
 from responses_api.protocol.plain import Json
 from responses_api.protocol.response import stored_item
 from tests.unit.workers.builders import base_snapshot, counting_ids, event, make_job
@@ -60,7 +61,7 @@ def items_of(*parts: Json, finish: str = "STOP", chunked: bool = True) -> list[J
 
 def opened(item: Json) -> Json:
     state = item.pop("encrypted_content", None)
-    return {**item, "state": orjson.loads(state)} if state else item
+    return {**item, STATE: orjson.loads(state)} if state else item
 
 
 def given_back(items: list[Json], model: str = "gemini-3-flash") -> list[Json]:
@@ -135,7 +136,7 @@ def test_a_call_without_an_id_is_told_apart_by_one_of_ours() -> None:
 
 def test_nothing_of_a_signature_is_in_an_id_or_a_name() -> None:
     items = items_of(thought("Hm."), call("look", {}, "c2VjcmV0"))
-    told = json.dumps([{name: value for name, value in item.items() if name != "state"} for item in items])
+    told = json.dumps([{name: value for name, value in item.items() if name != STATE} for item in items])
     assert "c2VjcmV0" not in told
 
 
@@ -169,7 +170,7 @@ def test_a_call_whose_reasoning_was_dropped_gets_the_signature_that_stands_for_i
 
 def test_reasoning_without_its_state_says_nothing() -> None:
     items = items_of(thought("Hm."), call("look", {}, "s1", "g1"))
-    foreign = [{name: value for name, value in item.items() if name != "state"} for item in items]
+    foreign = [{name: value for name, value in item.items() if name != STATE} for item in items]
     assert parts_back(foreign) == [call("look", {}, DUMMY, "g1")]
 
 

@@ -298,3 +298,10 @@ def test_what_a_model_reads_is_counted() -> None:
 
 def test_clients_cannot_set_what_the_service_decides() -> None:
     assert set(body(features=STORES, tools=[LOOK], text={"format": SCHEMA})) <= OWN_FIELDS
+
+
+@pytest.mark.parametrize("state", [{"id": "ws_of_another"}, "an id", ["id"], None])
+def test_no_client_says_under_which_id_a_backend_knows_an_item(state: Any) -> None:
+    given = {"type": "acme:thing", "state": state, STATE: state, "id": "mine"}
+    sent = body(input=[given], passes=["acme:*"])["input"]
+    assert sent == [{"type": "acme:thing", "state": state}]

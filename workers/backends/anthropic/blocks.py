@@ -74,7 +74,7 @@ class Block:
     def end(self) -> list[Part]:
         """What its end tells: input that came whole, and the state of a thought.
 
-        Raises `ProtocolError` for input that is nested deeper than it can be written down.
+        Raises `ProtocolError` or ValueError for what is nested deeper than it can be written down.
         """
         if self.type in ("thinking", "redacted_thinking"):
             return [StateReport(self.whole())]
@@ -86,7 +86,7 @@ class Block:
         return self._grow_input(written(given or {}))
 
     def whole(self) -> Json:
-        """The block as if it had been told at once."""
+        """The block as if it had been told at once. Raises ValueError where it is nested too deeply."""
         fields = self._fields | {name: "".join(pieces) for name, pieces in self._pieces.items()}
         if self._citations:
             told = fields.get("citations")

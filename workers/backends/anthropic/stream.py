@@ -78,11 +78,14 @@ class MessagesStream:
 
     def resume(self, body: Json) -> Json | None:
         """After `close`: the request that goes on with a message that was paused, made of the one it answered; its
-        answer is read next. None where the answer has ended.
+        answer is read next. None where the answer has ended. Raises `ProtocolError` for what cannot go back.
         """
         if self._reason != _PAUSED:
             return None
-        said = [block.whole() for block in self._blocks.values()]
+        try:
+            said = [block.whole() for block in self._blocks.values()]
+        except ValueError:
+            raise _too_deep() from None
         self._pauses += 1
         self._usage.next_message()
         self.finished = False
@@ -192,6 +195,8 @@ class MessagesStream:
             return block.end()
         except ProtocolError as failure:
             return self._fail(failure)
+        except ValueError:
+            return self._fail(_too_deep())
 
     def _end_blocks(self) -> list[Part]:
         return [part for block in list(self._open) for part in self._end_block(block)]
@@ -213,6 +218,10 @@ class MessagesStream:
         self._failure = self._failure or failure
         self.finished = True
         return []
+
+
+def _too_deep() -> ProtocolError:
+    return model_error("The model's answer has values that are nested too deeply.")
 
 
 def _key(index: Any) -> Any:

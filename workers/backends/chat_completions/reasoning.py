@@ -45,7 +45,9 @@ class ReasoningReader:
         return join_texts(details)
 
     def report(self) -> list[Part]:
-        """What the server wants back of the reasoning since the last report, if there was any."""
+        """What the server wants back of the reasoning since the last report, if there was any. Raises ValueError where
+        that is nested too deeply.
+        """
         state = self._state()
         self._field, self._texts, self._blocks = "", [], []
         return [StateReport(state)] if state else []

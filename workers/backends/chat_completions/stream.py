@@ -79,7 +79,9 @@ class ChatStream:
         if self._reason is None and not self._done:
             raise cut_off()
         self._end_content(parts)
-        parts += self._reasoning.report()
+        self._end_reasoning(parts)
+        if self._failure is not None:
+            raise self._failure
         parts.append(Stop(self._reason or "stop"))
         return parts
 
@@ -163,8 +165,14 @@ class ChatStream:
         self._read_answer(message, logprobs, said)
         if said:
             # Its state belongs to the reasoning, which ends here.
-            parts += self._reasoning.report()
+            self._end_reasoning(parts)
             parts += said
+
+    def _end_reasoning(self, parts: list[Part]) -> None:
+        try:
+            parts += self._reasoning.report()
+        except ValueError:
+            self._fail(model_error("The model's answer has values that are nested too deeply."))
 
     def _read_answer(self, message: Json, logprobs: Any, parts: list[Part]) -> None:
         content = message.get("content")

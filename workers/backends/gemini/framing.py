@@ -5,9 +5,8 @@ import re
 from typing import Final
 
 from responses_api.protocol.sse import SseDecoder, SseEvent
+from workers.backends.wire import FirstByte
 
-_BLANK = b" \t\r\n"
-_BOM = b"\xef\xbb\xbf"
 _MARKS: Final = re.compile(r'["\\{}]')
 
 
@@ -24,17 +23,16 @@ class ObjectReader:
         """Whether they are plain JSON."""
         self._events: SseDecoder | None = None
         self._objects = _ObjectSplitter()
-        self._start = bytearray()
+        self._first = FirstByte()
 
     def feed(self, chunk: bytes) -> list[str]:
         """The texts that this chunk completes. Those of an event stream may be no JSON at all."""
         if self._events is not None:
             return _texts(self._events.feed(chunk))
         if not self.is_json:
-            self._start += chunk
-            if not self._sniff():
+            if not self._sniff(self._first.feed(chunk)):
                 return []
-            chunk = bytes(self._start)
+            chunk = bytes(self._first.received)
         return self._objects.feed(chunk) if self.is_json else self.feed(chunk)
 
     def close(self) -> list[str]:
@@ -44,13 +42,12 @@ class ObjectReader:
         self.is_cut = self._objects.is_open
         return []
 
-    def _sniff(self) -> bool:
+    def _sniff(self, first: bytes) -> bool:
         """Whether it is known what this is; not while there was only space."""
-        start = bytes(self._start).removeprefix(_BOM).lstrip(_BLANK)[:1]
-        self.is_json = start in (b"{", b"[")
-        if start and not self.is_json and not _BOM.startswith(self._start):
+        self.is_json = first in (b"{", b"[")
+        if first and not self.is_json:
             self._events = SseDecoder()
-        return self.is_json or self._events is not None
+        return bool(first)
 
 
 def _texts(events: list[SseEvent]) -> list[str]:

@@ -5,10 +5,14 @@ of. Ids may change from event to event, indexes may all be missing, or all be 0.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from responses_api.protocol.errors import model_error
 from responses_api.protocol.plain import Json
 from workers.backends.values import text_of
+
+# No model means as many, those that are not told included; each is looked for among all that are known.
+_MOST_ITEMS: Final = 1024
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +37,7 @@ class Slot:
 
 
 class Slots:
-    """The items of one answer, in the order in which they were heard of."""
+    """The items of one answer, in the order in which they were heard of. Raises `ProtocolError` for too many."""
 
     def __init__(self) -> None:
         self.all: list[Slot] = []
@@ -95,6 +99,8 @@ class Slots:
         return slot
 
     def _new(self, kind: str) -> Slot:
+        if len(self.all) == _MOST_ITEMS:
+            raise model_error(f"The backend's answer has more than {_MOST_ITEMS} items.")
         slot = Slot(len(self.all), kind)
         self.all.append(slot)
         return slot

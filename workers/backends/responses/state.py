@@ -32,4 +32,4 @@ def of_reasoning(item: Json, *, encrypted: bool) -> StateReport | None:
 
 def of_response(response_id: str, items: int) -> StateReport:
     """The state of a response that the backend stores."""
-    return StateReport({RESPONSE: response_id, ITEMS: items})
+    return StateReport({RESPONSE: storable(response_id), ITEMS: items})

@@ -71,7 +71,8 @@ class Teller:
     def take(self, kind: str, event: Json) -> Iterator[Part]:
         """What an event adds; nothing where it is not known or makes no sense.
 
-        Raises ValueError for a value that is nested too deeply, `ProtocolError` for arguments that are.
+        Raises ValueError for a value that is nested too deeply, `ProtocolError` for arguments that are and for too many
+        items.
         """
         if kind in _DELTAS:
             yield from self._delta(event, *_DELTAS[kind])
