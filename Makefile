@@ -30,7 +30,7 @@ dev: ## Make .venv with what the tests and checks need, too
 	$(INSTALL) requirements.lock requirements-dev.lock
 
 test: dev ## Run the tests (TESTS=tests/unit for a part, ARGS=... for pytest)
-	@exec $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(TESTS) $(ARGS)
+	@exec $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS) $(ARGS)
 
 check: dev ## Run ruff, mypy, import-linter and the check for missing migrations
 	$(BIN)/ruff check .
