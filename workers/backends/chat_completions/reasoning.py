@@ -48,6 +48,8 @@ class ReasoningReader:
         """What the server wants back of the reasoning since the last report, if there was any. Raises ValueError where
         that is nested too deeply.
         """
+        if not self._texts and not self._blocks:
+            return []  # asked once a token
         state = self._state()
         self._field, self._texts, self._blocks = "", [], []
         return [StateReport(state)] if state else []
