@@ -11,7 +11,7 @@ that any of them told; else what failed first; and only where no target takes th
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
@@ -28,7 +28,8 @@ from workers.faults import FAILED
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
-Parts = AsyncGenerator[list[Any], None]
+Answer = AsyncGenerator[list[T], None]
+"""What is answered, as it comes: lists of parts, or the one thing that is asked for."""
 
 _OF_THE_TARGET: Final = ("unsupported_value", "context_length_exceeded")
 """Refusals that another target may not share: it takes other things, or more of them."""
@@ -54,7 +55,7 @@ class Failover:
         self._has_told = has_told
         self._standing: dict[str, Standing] = {}
 
-    async def answer(self, ask: Callable[[Job], Awaitable[Parts]]) -> Parts:
+    async def answer(self, ask: Callable[[Job], Awaitable[Answer[T]]]) -> Answer[T]:
         """The answer of the first target that gives one. `ask` begins to ask one; a job that has only one costs
         nothing more.
 
@@ -68,18 +69,18 @@ class Failover:
     async def result(self, ask: Callable[[Job], Awaitable[T]]) -> T:
         """As `answer`, of what is answered in one piece."""
 
-        async def once(job: Job) -> Parts:
+        async def once(job: Job) -> Answer[T]:
             yield [await ask(job)]
 
-        async def begin(job: Job) -> Parts:
+        async def begin(job: Job) -> Answer[T]:
             return once(job)
 
         async with aclosing(await self.answer(begin)) as answer:
             async for (found,) in answer:
-                return found  # type: ignore[no-any-return]
+                return found
         raise FAILED.anew()
 
-    async def _answer(self, ask: Callable[[Job], Awaitable[Parts]]) -> Parts:
+    async def _answer(self, ask: Callable[[Job], Awaitable[Answer[T]]]) -> Answer[T]:
         targets = await self._ordered()
         errors: list[ProtocolError] = []
         try:
@@ -109,9 +110,9 @@ class Failover:
             await self._release()
         raise most_useful(errors)
 
-    async def _held_back(self, answer: Parts, is_to_hold: bool) -> Parts:
+    async def _held_back(self, answer: Answer[T], is_to_hold: bool) -> Answer[T]:
         """The answer, from its first part on; what came before it comes with it."""
-        held: list[list[Any]] = []
+        held: list[list[T]] = []
         async with aclosing(answer):
             async for parts in answer:
                 if is_to_hold and not _says(parts):
@@ -190,7 +191,7 @@ def _usefulness(error: ProtocolError) -> tuple[int, float]:
     return (2 if error.type == "invalid_request" else 1), 0.0
 
 
-def _says(parts: Sequence[Any]) -> bool:
+def _says(parts: Sequence[object]) -> bool:
     """Whether anything of an answer is among these; its usage is not, nor what the upstream wants back with it."""
     return any(type(part) not in _SAYS_NOTHING for part in parts)
 

@@ -12,10 +12,9 @@ import structlog
 from django.conf import settings
 
 from responses_api.eventlog.backends import Backends
-from responses_api.eventlog.message import Kind, Message
-from responses_api.eventlog.publish import Address, Publisher
+from responses_api.eventlog.publish import Publisher
 from responses_api.protocol.admission import CallAdmission, call_admission
-from responses_api.protocol.errors import ProtocolError, server_error
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.items import SealedType
 from responses_api.protocol.job import Job
 from responses_api.protocol.obfuscation import padding
@@ -23,7 +22,6 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
-from responses_api.protocol.sse import encode
 from responses_api.protocol.truncation import Truncation
 from responses_api.quotas.spending import Used
 from responses_api.services.charges import since_asked
@@ -37,28 +35,15 @@ from workers.backends.parts import Part
 from workers.charging import counted
 from workers.compaction import compact
 from workers.emitter import Emitter
-from workers.failover import Failover, Parts
-from workers.faults import FAILED, STOPPED, TOO_LONG
+from workers.failover import Failover
+from workers.faults import DIVERGED, FAILED, NOT_STORED, STOPPED, TOO_LONG, HandedBack
 from workers.opening import opened_beside
 from workers.retelling import Diverged, Retelling, Told
 from workers.screening import Screen
+from workers.telling import Telling
 from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
-
-_DIVERGED: Final = server_error(
-    "The worker that generated this response was lost, and another one could not go on with what it had told.",
-    code="worker_lost",
-)
-_NOT_STORED: Final = server_error("The response could not be stored.", code="storage_failed")
-
-
-class HandedBack(Exception):
-    """A background response that this worker cannot end; `error` is what it is to end with, None that it may go on."""
-
-    def __init__(self, error: ProtocolError | None = None) -> None:
-        super().__init__()
-        self.error = error
 
 
 class _Phase(Enum):
@@ -93,20 +78,10 @@ class Generation:
         self._admission = self._new_admission()
         self._screen = Screen(self._admission)
         self._emitter = self._new_emitter()
-        self._is_streamed = self._request.stream or job.is_background
-        self._address = Address(
-            response_id=job.response_id,
-            worker=worker,
-            inbox=job.inbox,
-            journal=self._is_streamed or job.is_keyed,
-            keep_journal=self._request.store or job.is_keyed,
-            is_background=job.is_background,
-        )
+        self._telling = Telling(job, self._request, worker, publisher, self._emitter, self._retelling)
         self._phase = _Phase.RUNNING
         self._stopped_by = STOPPED
         self._task: asyncio.Task[None] | None = None
-        self._is_told = False
-        self._told_until = self._retelling.told
         self._asked: Job | None = None
         self._accepted: Job | None = None
         self._truncation: Truncation | None = None
@@ -152,7 +127,7 @@ class Generation:
         except ProtocolError as error:
             emitter.fail(error)
         except Diverged:
-            raise HandedBack(_DIVERGED) from None
+            raise HandedBack(DIVERGED) from None
         except TimeoutError:
             emitter.fail(TOO_LONG)
         except asyncio.CancelledError:
@@ -174,18 +149,18 @@ class Generation:
     async def _converse(self) -> None:
         answer = await self._failover.answer(self._ask)
         # A slow upstream must not leave the client without a sign of life; a quick one may refuse with a status.
-        timer = asyncio.get_running_loop().call_later(settings.START_SECONDS, self._start_telling)
+        timer = asyncio.get_running_loop().call_later(settings.START_SECONDS, self._telling.begin)
         try:
             async with aclosing(answer):
                 async for parts in answer:
-                    is_first = not self._is_told
+                    is_first = not self._telling.has_begun
                     self._tell_truncation()
-                    self._start_telling()
+                    self._telling.begin()
                     self._accepted = self._asked
                     if parts and self._first_word_ms is None:
                         self._first_word_ms = since_asked(self.job)
                     self._feed(self._screen.admitted(parts))
-                    self._tell()
+                    self._telling.go_on()
                     await self._publisher.keep_up(at_once=is_first)
             self._feed(self._screen.unnamed())
         finally:
@@ -195,7 +170,7 @@ class Generation:
         for part in self._retelling.refit(parts):
             self._emitter.feed(part)
 
-    async def _ask(self, job: Job) -> Parts:
+    async def _ask(self, job: Job) -> context.Parts:
         """Ask one target: the parts of its answer, as they come."""
         self._truncation = None
         self._asked = opened = await opened_beside(job)
@@ -216,42 +191,24 @@ class Generation:
         """Bound to the target that it is of: it goes back to no other."""
         return sealer(self._failover.job)(item_type, content)
 
-    def _start_telling(self) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self._emitter.start()
-            self._tell()
-
-    def _tell(self) -> None:
-        """Publish the events made since the last time."""
-        if self._is_streamed:
-            body = self._retelling.rest(self._emitter.drain())
-            if body:
-                self._publish(Kind.EVENTS, body)
-
     async def _end(self) -> None:
         last = self._last_events() if self.job.is_background else b""
         # What was refused before anything was told leaves nothing behind: nobody knows its id.
-        if self._request.store and (self._is_known or self._emitter.error is None):
+        if self._request.store and (self._telling.is_known or self._emitter.error is None):
             await self._store()
         else:
             await self._charge(self._emitter.record)
         if self._phase is not _Phase.ABANDONED:
-            self._tell_end(last)
-
-    @property
-    def _is_known(self) -> bool:
-        """Whether anybody has been told the response's id."""
-        return self._is_told or self.job.is_background
+            self._telling.end(last)
 
     def _last_events(self) -> bytes:
         """What is still to be told, where this attempt has come as far as the one before it."""
         try:
             last = self._retelling.rest(self._emitter.drain())
         except Diverged:
-            raise HandedBack(self._emitter.error or _DIVERGED) from None
+            raise HandedBack(self._emitter.error or DIVERGED) from None
         if self._retelling.is_behind:
-            raise HandedBack(self._emitter.error or _DIVERGED)
+            raise HandedBack(self._emitter.error or DIVERGED)
         return last
 
     async def _store(self) -> None:
@@ -266,7 +223,7 @@ class Generation:
             log.error("the response could not be stored", error=type(error).__name__)
             if self.job.is_background:
                 raise HandedBack from None
-            self._emitter.fail(_NOT_STORED)
+            self._emitter.fail(NOT_STORED)
 
     async def _charge(self, snapshot: Json) -> None:
         """Write what is not stored into the ledger. Its client gets its answer also where that cannot be done."""
@@ -294,25 +251,6 @@ class Generation:
             first_event_ms=self._first_word_ms,
             tried=self._failover.tried or None,
         )
-
-    def _tell_end(self, last: bytes) -> None:
-        """The last message: the terminal event, the whole answer, or a refusal where nothing was told."""
-        error = self._emitter.error
-        if error is not None and not (self._is_known and self._is_streamed):
-            self._publish(Kind.REJECT, encode(error.to_plain()))
-        elif self._is_streamed:
-            body = last + self._emitter.drain()
-            self._publish(Kind.END, body + self._emitter.terminal())
-        else:
-            self._publish(Kind.ANSWER, encode(self._emitter.response))
-
-    def _publish(self, kind: Kind, body: bytes) -> None:
-        first, following = self._told_until, self._emitter.next_sequence
-        has_events = kind in (Kind.EVENTS, Kind.END)
-        self._publisher.publish(
-            self._address, Message(kind, first if has_events else 0, following if has_events else 0, body)
-        )
-        self._told_until = following
 
     def _interrupt(self, phase: _Phase) -> None:
         if self._phase is _Phase.RUNNING and self._task is not None:

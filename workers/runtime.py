@@ -29,7 +29,8 @@ from workers.backends.client import UpstreamClient
 from workers.backends.counting import load as load_vocabulary
 from workers.compaction import answer_compact
 from workers.errand import Errand
-from workers.generation import Generation, HandedBack
+from workers.faults import HandedBack
+from workers.generation import Generation
 from workers.lease import Lease
 from workers.retelling import Told
 from workers.secrets import find_credential
