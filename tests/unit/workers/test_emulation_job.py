@@ -8,7 +8,7 @@ import pytest
 
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import ProtocolError
-from responses_api.protocol.job import Job
+from responses_api.protocol.job import STATE, Job
 from responses_api.protocol.plain import Json
 from tests.unit.workers.builders import DONE, chunk, make_job
 from workers.backends.parts import CallDelta, Stop, TextDelta, UsageReport
@@ -270,7 +270,7 @@ def test_what_is_told_in_words_is_told_whole() -> None:
     state = {"response": "resp_upstream", "items": 1}
     history = [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
-        {"type": "reasoning", "summary": [], "state": [state]},
+        {"type": "reasoning", "summary": [], STATE: [state]},
         CALL,
     ]
     for tools, is_shorter in (("native", True), ("emulated", False)):
