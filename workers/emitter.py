@@ -1,9 +1,8 @@
-"""The state machine of one response: adapters feed parts, it opens, grows, closes, numbers and folds.
+"""The state machine of one response: adapters feed parts, it opens, grows, closes and folds.
 
-Pure: ids and time are handed in. The rules it keeps (specification, "Streaming"): `sequence_number` counts
-every event from 0; an item is announced, grows and is done, in that order and once; at most one message or
-reasoning item is open, while any number of calls may be; the snapshot of the terminal event is what the
-events told.
+Pure: ids and time are handed in. The rules it keeps (specification, "Streaming"): an item is announced, grows and is
+done, in that order and once; at most one message or reasoning item is open, while any number of calls may be; the
+snapshot of the terminal event is what the events told.
 """
 
 from collections.abc import Callable, Container, Hashable
@@ -17,8 +16,6 @@ from responses_api.protocol.items import ITEM_STATE, SealedType
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import REPORT
 from responses_api.protocol.response import shown_item, shown_output
-from responses_api.protocol.score import Delta, compose
-from responses_api.protocol.sse import encode, numbered_frame
 from responses_api.protocol.truncation import Truncation
 from responses_api.protocol.wording import safe_text
 from workers.backends.parts import (
@@ -35,6 +32,7 @@ from workers.backends.parts import (
     UsageReport,
 )
 from workers.backends.text import NOTHING
+from workers.frames import Frames, Pad
 from workers.items import (
     Call,
     Compaction,
@@ -63,11 +61,10 @@ Seal = Callable[[SealedType, Any], str]
 class Emitter:
     """The events of one response, as SSE frames, and the snapshot they add up to.
 
-    `base` is the snapshot before anything was said; `new_id` makes item ids and missing call ids; `clock`
-    tells unix seconds; `admission` judges the calls. `pad` makes padding (ASCII, without need of an escape) for the
-    delta event of a number and so many bytes; without it deltas are not padded. `seal` makes `encrypted_content` of
-    what an item of a type must keep to itself; without it no state is kept. `include` are the request's wishes, e.g. to
-    be shown that state. A response that is `background` is told to be queued first.
+    `base` is the snapshot before anything was said; `new_id` makes item ids and missing call ids; `clock` tells unix
+    seconds; `admission` judges the calls. `pad` makes padding; without it deltas are not padded. `seal` makes
+    `encrypted_content` of what an item of a type must keep to itself; without it no state is kept. `include` are the
+    request's wishes, e.g. to be shown that state. A response that is `background` is told to be queued first.
 
     `start`, `feed` …, then one of `finish`, `fail`, `cancel` fixes `response`; `terminal` afterwards makes
     the last event, so that it can be sent after the response was stored. `drain` gives the frames in between.
@@ -82,7 +79,7 @@ class Emitter:
         clock: Callable[[], int],
         dialect: Dialect = "open",
         admission: Admission | None = None,
-        pad: Callable[[int, int], str] | None = None,
+        pad: Pad | None = None,
         seal: Seal | None = None,
         include: Container[str] = (),
         background: bool = False,
@@ -94,11 +91,9 @@ class Emitter:
         # As it was told before any worker had it: without what is found out here.
         self._waiting = {**self._base, "status": "queued"} if background else None
         self._dialect: Dialect = dialect
-        self._pad = pad
+        self._frames = Frames(pad)
         self._seal = seal
         self._include = include
-        # Decided once, not once a token.
-        self._delta = self._numbered if pad is None else self._padded
         self._kinds = part_kinds(dialect)
         self._feeders: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(self._kinds, self._feed_spoken),
@@ -111,9 +106,6 @@ class Emitter:
             UsageReport: self._feed_usage,
             Stop: self._feed_stop,
         }
-        self._frames: list[bytes] = []
-        self._log: list[Json | Delta] = []
-        self._next = 0
         self._items: list[Item] = []
         self._spoken: Spoken | None = None
         self._part: SpokenPart | None = None
@@ -131,7 +123,7 @@ class Emitter:
     @property
     def next_sequence(self) -> int:
         """The number that the next event will carry."""
-        return self._next
+        return self._frames.next
 
     @property
     def response(self) -> Json:
@@ -149,7 +141,7 @@ class Emitter:
 
     def score(self) -> Json | None:
         """How the stream was cut, once it has ended: with the response all that it takes to tell it again."""
-        return compose(self._log, self.response, dialect=self._dialect, is_padded=self._pad is not None)
+        return self._frames.score(self.response, self._dialect)
 
     @property
     def error(self) -> ProtocolError | None:
@@ -163,9 +155,7 @@ class Emitter:
 
     def drain(self) -> bytes:
         """The frames made since the last call."""
-        blob = b"".join(self._frames)
-        self._frames.clear()
-        return blob
+        return self._frames.drain()
 
     # ------------------------------------------------------------------ the life of a response
 
@@ -173,16 +163,16 @@ class Emitter:
         """Old turns were dropped from the input: a field of the response from now on, and an event once it started."""
         # A new one: the snapshot that was told before is still to be written down as it was.
         self._base = {**self._base, event_types.TRUNCATION: truncation.to_plain()}
-        if self._next:
-            self._tell(events.truncation(truncation.to_plain()))
+        if self._frames.next:
+            self._frames.tell(events.truncation(truncation.to_plain()))
 
     def start(self) -> None:
         """`response.created`, perhaps `response.queued`, and `response.in_progress`; and what was truncated so far."""
         first = events.waiting(self._waiting) if self._waiting else [events.created(self._base)]
         for event in (*first, events.in_progress(self._base)):
-            self._tell(event)
+            self._frames.tell(event)
         if event_types.TRUNCATION in self._base:
-            self._tell(events.truncation(self._base[event_types.TRUNCATION]))
+            self._frames.tell(events.truncation(self._base[event_types.TRUNCATION]))
 
     def feed(self, part: Part) -> None:
         """Take in one part. Raises `ProtocolError` for a call that may not be or that makes no sense."""
@@ -222,7 +212,7 @@ class Emitter:
             return
         self._error = error
         self._close_open(state_when_broken_off)
-        self._tell(events.error(error.payload()))
+        self._frames.tell(events.error(error.payload()))
         self._end("failed", error=error.snapshot_error())
 
     def cancel(self) -> None:
@@ -237,14 +227,13 @@ class Emitter:
         if self._final is None or self._told:
             raise RuntimeError("a response ends once, after its last item")
         self._told = True
-        event = events.terminal(self.response)
-        return self._numbered(event["type"], encode(event))
+        return self._frames.last(events.terminal(self.response))
 
     def _may_end(self) -> bool:
         """Whether an end is still to come: a failure stands. What was never started begins now."""
         if self._told:
             raise RuntimeError("the terminal event was made: nothing can follow")
-        if self._next == 0:
+        if self._frames.next == 0:
             self.start()
         return self._error is None
 
@@ -271,8 +260,8 @@ class Emitter:
 
     def _tell_delta(self, part: SpokenPart, text: bytes) -> None:
         logprobs = part.untold_logprobs()
-        self._frames.append(self._delta(part.delta_type, part.delta(text, logprobs)))
-        self._log.append((part.index, part.text.last_length, len(logprobs)))
+        cut = (part.index, part.text.last_length, len(logprobs))
+        self._frames.tell_delta(part.delta_type, part.delta(text, logprobs), cut)
 
     def _open_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
         item = self._spoken
@@ -281,7 +270,7 @@ class Emitter:
         else:
             self._close_part()
         part = item.add_part(kind, key)
-        self._tell(kind.added(*part.place, part.shape()))
+        self._frames.tell(kind.added(*part.place, part.shape()))
         self._part = part
         return part
 
@@ -298,8 +287,8 @@ class Emitter:
         rest = part.text.flush()
         if rest != NOTHING:
             self._tell_delta(part, rest)
-        self._tell(part.kind.done(*part.place, str(part.text), **part.extra()))
-        self._tell(part.kind.closed(*part.place, part.shape()))
+        self._frames.tell(part.kind.done(*part.place, str(part.text), **part.extra()))
+        self._frames.tell(part.kind.closed(*part.place, part.shape()))
 
     def _feed_state(self, report: StateReport) -> None:
         """Keep what the upstream wants back, with the reasoning that it belongs to."""
@@ -317,7 +306,7 @@ class Emitter:
             return
         part.annotations.append(annotation)
         told = events.output_text_annotation_added(*part.place, len(part.annotations) - 1, annotation)
-        self._tell(told)
+        self._frames.tell(told)
 
     # ------------------------------------------------------------------ items of other types
 
@@ -382,8 +371,8 @@ class Emitter:
     def _tell_arguments(self, call: Call, added: bytes) -> None:
         if added != NOTHING:
             body = call.delta_head + added + b"}"
-            self._frames.append(self._delta(event_types.FUNCTION_CALL_ARGUMENTS_DELTA, body))
-            self._log.append((call.index, call.arguments.last_length, 0))
+            cut = (call.index, call.arguments.last_length, 0)
+            self._frames.tell_delta(event_types.FUNCTION_CALL_ARGUMENTS_DELTA, body, cut)
 
     def _announce_late_calls(self, *, cut_short: bool) -> None:
         """Calls whose id never came get one; without a name there is no call, which only a cut excuses."""
@@ -422,11 +411,11 @@ class Emitter:
             if type(call) is Call and call.done is None and call.is_whole():
                 self._close(call, "completed")
         self._items.append(item)
-        self._tell(events.output_item_added(item.index, item.shape("in_progress")))
+        self._frames.tell(events.output_item_added(item.index, item.shape("in_progress")))
 
     def _close(self, item: Item, status: str) -> None:
         item.done = self._closed_shape(item, status)
-        self._tell(events.output_item_done(item.index, shown_item(item.done, self._include)))
+        self._frames.tell(events.output_item_done(item.index, shown_item(item.done, self._include)))
 
     def _closed_shape(self, item: Item, status: str) -> Json:
         if isinstance(item, Call):
@@ -445,7 +434,7 @@ class Emitter:
         if status == "completed" and not str(call.arguments):
             # A call of a function without parameters: clients parse the arguments, and "" is not JSON.
             self._tell_arguments(call, call.arguments.push(_NO_ARGUMENTS))
-        self._tell(events.function_call_arguments_done(call.id, call.index, str(call.arguments)))
+        self._frames.tell(events.function_call_arguments_done(call.id, call.index, str(call.arguments)))
 
     def _close_open(self, state: Callable[[Item], str]) -> None:
         for item in self._items:
@@ -459,19 +448,3 @@ class Emitter:
 
     def _feed_stop(self, stop: Stop) -> None:
         self._stop = stop
-
-    def _tell(self, event: Json) -> None:
-        self._log.append(event)
-        self._frames.append(self._numbered(event["type"], encode(event)))
-
-    def _padded(self, event_type: str, body: bytes) -> bytes:
-        """Frame a delta with padding, where its schema has a place for it."""
-        if self._pad is not None and event_type in event_types.PADDED_TYPES:
-            body = b'%b,"obfuscation":"%b"}' % (body[:-1], self._pad(self._next, len(body)).encode())
-        return self._numbered(event_type, body)
-
-    def _numbered(self, event_type: str, body: bytes) -> bytes:
-        """Frame an event, a JSON object, under the next number. The only place that counts."""
-        number = self._next
-        self._next = number + 1
-        return numbered_frame(event_type, body, number)
