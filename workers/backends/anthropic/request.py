@@ -25,6 +25,9 @@ that names the field. The rest, on purpose:
 | `prompt_cache_key` | marks what stays: tools, instructions, all up to the user's last turn. The key itself has |
 |  | no place here: the upstream tells caches apart by account |
 | `service_tier` | `default` and `flex` spare capacity that was bought beforehand; else the upstream's own `auto` |
+| `truncation`, `background`, `store` | the service's own: which turns, who waits, what stays |
+| `max_tool_calls` | the service's own: `protocol.admission` counts the calls of every answer |
+| name and description of `text.format` | left out: the format has no words for them |
 | `safety_identifier` | sent as `metadata.user_id`, the name that this format has for it |
 | `annotations` of replayed text | left out: they point out sources to a reader. So do citations in an answer |
 | `phase` of a message, `metadata` | left out: labels for the client, not part of the conversation |

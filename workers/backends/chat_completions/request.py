@@ -14,7 +14,8 @@ that names the field. The rest, on purpose:
 | videos | sent as `video_url`, which several servers know; refused for OpenAI's own, which does not |
 | `prompt_cache_key` | sent to OpenAI's own; else left out: a hint, and many servers refuse fields they do not know |
 | `metadata` | left out: a note for the client |
-| `service_tier`, `truncation`, `background` | the service's own: which queue, which turns, who waits |
+| `service_tier`, `truncation`, `background`, `store` | the service's own: queue, turns, who waits, what stays |
+| `max_tool_calls` | the service's own: `protocol.admission` counts the calls of every answer |
 | `safety_identifier` | sent as `user`, the name that this format has for it |
 | `stream` | always on: an answer that is read as it comes can be cancelled at once |
 """

@@ -18,7 +18,9 @@ the field. The rest, on purpose:
 | `strict` of a function | left out: every schema is held to as far as the model does |
 | JSON Schemas | in the words that are taken, see `schema.py` |
 | `tool_choice` of allowed tools | the mode that knows names: `VALIDATED`, or `ANY` where a call is demanded |
-| `parallel_tool_calls: false` | cannot be said; `protocol.admission` holds every answer to it |
+| `parallel_tool_calls`, `max_tool_calls` | cannot be said; `protocol.admission` holds every answer to them |
+| name of `text.format`, its `strict` | left out: the format has no words for them |
+| `service_tier`, `truncation`, `background`, `store` | the service's own: queue, turns, who waits, what stays |
 | `reasoning` | see `thinking.py` |
 | `text.verbosity` | left out: a wish that this format has no word for |
 | `metadata`, `safety_identifier`, `prompt_cache_key` | left out: notes and hints that this format has no place for |
