@@ -20,7 +20,7 @@ from responses_api.models.backend_rules import UNSENDABLE_KEY, each_once, is_sen
 
 _LISTS: Final = ("native_features", "passthrough_tool_types", "allowed_options")
 _CHOICES: Final = ("files", "structured_output", "tools", "reasoning", "thinking_tags")
-_STAYS: Final = "; '' for none. Without it the list stays as it is"
+_NONE: Final = "; '' for none"
 
 _FILES_HELP = "what becomes of a file: sent (the default), or refused with 400"
 _FORMS_HELP = (
@@ -41,15 +41,15 @@ _TAGS_HELP = (
 )
 _FEATURES_HELP = (
     f"what a backend of the kind responses has of its own, and is to be used, with commas between: "
-    f"{', '.join(name for name, _ in NATIVE_FEATURES)}{_STAYS}"
+    f"{', '.join(name for name, _ in NATIVE_FEATURES)}{_NONE}"
 )
 _TYPES_HELP = (
     "types of tools that a backend of the kind responses runs or knows by itself, with commas between: "
-    f"web_search,acme:*{_STAYS}"
+    f"web_search,acme:*{_NONE}"
 )
 _OPTIONS_HELP = (
     "fields of its own that requests may set by antiphon:backend_options, with commas between: top_k,min_p; * is any"
-    f"{_STAYS}"
+    f"{_NONE}"
 )
 _STDIN_HELP = (
     "read the key from standard input, and store it with the backend, encrypted. It stays when the command is run "
@@ -77,13 +77,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the workers' variable with the key; it replaces a stored key",
     )
     keys.add_argument("--api-key-stdin", action="store_true", help=_STDIN_HELP)
-    keys.add_argument("--remove-api-key", action="store_true", help="store no key with the backend any more")
+    keys.add_argument("--remove-api-key", action="store_true", help="send the backend no key any more")
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a backend that were given; the others stay as they are."""
     fields = {name: options[name] for name in (*_CHOICES, *_LISTS) if options[name] is not None}
-    if options["api_key_env"] or options["remove_api_key"]:
+    variable, is_stored = options["api_key_env"], options["api_key_stdin"]
+    if variable or is_stored or options["remove_api_key"]:
+        fields["api_key_env"] = variable
+    if variable or options["remove_api_key"]:
         fields["sealed_key"] = ""
     return fields
 

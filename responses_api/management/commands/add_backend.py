@@ -62,14 +62,15 @@ _WEIGHT_HELP = (
 class Command(BaseCommand):
     """Add a backend and its routes, or bring an existing one up to date."""
 
-    help = "Add a backend and the models it serves. Run again with the same NAME to change it."
+    help = (
+        "Add a backend and the models it serves. Run again with the same NAME to change it: it then serves the models "
+        "that are named now, and what is not given stays as it is."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the backend's fields."""
         parser.add_argument("name", help="a name to recognise the backend by")
-        parser.add_argument(
-            "--kind", choices=[kind for kind, _ in KINDS], default="chat_completions", help=_KIND_HELP
-        )
+        parser.add_argument("--kind", choices=[kind for kind, _ in KINDS], help=_KIND_HELP)
         parser.add_argument("--base-url", required=True, help="up to and including the version: https://…/v1")
         parser.add_argument(
             "--model",
@@ -119,13 +120,9 @@ class Command(BaseCommand):
         for field in ("position", "weight"):
             for model, number in _by_model(options[field], served, _read_small, f"--{field}").items():
                 told[model][field] = number
-        fields = {key: options[key] for key in ("kind", "base_url", "api_key_env")}
-        fields |= {
-            f"{timeout}_timeout": options[f"{timeout}_timeout"]
-            for timeout in _TIMEOUTS
-            if options[f"{timeout}_timeout"] is not None
-        }
-        fields |= {name: options[name] for name in ("token_counting", "images") if options[name] is not None}
+        timeouts = [f"{timeout}_timeout" for timeout in _TIMEOUTS]
+        settings = ("base_url", "kind", "token_counting", "images", *timeouts)
+        fields = {setting: options[setting] for setting in settings if options[setting] is not None}
         fields |= capabilities.given(options)
         key = capabilities.read_key() if options["api_key_stdin"] else None
         with operator_scope():

@@ -60,7 +60,7 @@ def reason_of(backend: Backend) -> str:
     return caught.value.reason or ""
 
 
-def test_the_command_reads_a_key_that_stays_until_another_is_given_or_it_is_removed() -> None:
+def test_a_key_that_the_command_was_given_stays_until_it_is_given_another_or_removes_it() -> None:
     printed = "".join(add_backend("--api-key-stdin", key=f"{KEY}\n"))
     assert (key_of("one", URL), KEY in printed) == (KEY, False)
     add_backend("--idle-timeout", "7")
@@ -68,11 +68,15 @@ def test_the_command_reads_a_key_that_stays_until_another_is_given_or_it_is_remo
     add_backend("--api-key-stdin", key=OTHER)
     assert key_of("one", URL) == OTHER
     add_backend("--api-key-env", "EXAMPLE_KEY")
+    add_backend("--idle-timeout", "8")
     assert (Backend.objects.get().sealed_key, Backend.objects.get().api_key_env) == ("", "EXAMPLE_KEY")
     add_backend("--api-key-stdin", key=KEY)
     assert Backend.objects.get().api_key_env == ""
     add_backend("--remove-api-key")
     assert not Backend.objects.get().spec().has_stored_key
+    add_backend("--api-key-env", "EXAMPLE_KEY")
+    add_backend("--remove-api-key")
+    assert not Backend.objects.get().api_key_env
     with operator_scope():
         assert "sk-" not in str([*AuditEvent.objects.values_list("subject", "details")])
 
@@ -100,10 +104,12 @@ def test_the_command_says_what_a_backend_can_do_and_keeps_what_it_is_not_told() 
         ["web_search", "acme:*"],
         ["top_k", "min_p"],
     )
+    add_backend()
+    assert Backend.objects.get().kind == "responses"
     with pytest.raises(CommandError, match="native_features: Only a backend of the kind 'responses'"):
-        add_backend()
-    add_backend("--native-features", "", "--passthrough-tool-types", "")
-    assert Backend.objects.get().native_features == []
+        add_backend("--kind", "anthropic")
+    add_backend("--kind", "anthropic", "--native-features", "", "--passthrough-tool-types", "")
+    assert (Backend.objects.get().kind, Backend.objects.get().native_features) == ("anthropic", [])
     with pytest.raises(CommandError, match="'a/b' is no name of a field: write top_k"):
         add_backend("--allowed-options", "a/b")
 
