@@ -122,10 +122,11 @@ class BackendAdmin(OperatorAdmin):
 
     @admin.display(description="stored key")
     def stored_key(self, backend: Backend) -> str:
-        """Whether there is one, and whether it can be used."""
-        if not backend.sealed_key:
+        """Whether there is one, and whether it can be used; as saved, not as a refused form would have it."""
+        saved = Backend.objects.filter(pk=backend.pk).first()
+        if saved is None or not saved.sealed_key:
             return "none"
-        if backend_keys.opens(backend):
+        if backend_keys.opens(saved):
             return "stored, encrypted"
         return "lost: ANTIPHON_SEAL_KEYS has no key that opens it. Enter it again."
 

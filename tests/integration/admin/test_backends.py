@@ -139,7 +139,8 @@ def test_a_stored_key_and_a_variable_do_not_go_together(change: Change) -> None:
 def test_a_key_does_not_follow_its_backend_to_another_server(change: Change) -> None:
     change(api_key=KEY)
     sentence = "The stored key was meant for another server: enter the key for this one, or remove it."
-    assert sentence in change(base_url="https://elsewhere.example.net/v1")
+    page = change(base_url="https://elsewhere.example.net/v1")
+    assert (sentence in page, "stored, encrypted" in page, "lost:" in page) == (True, True, False)
     assert change(base_url="https://api.example.com/v2") == ""
     assert key_of("example", "https://api.example.com/v2/") == KEY
     assert change(base_url="https://elsewhere.example.net/v1", api_key=OTHER) == ""
