@@ -149,6 +149,11 @@ class Emitter:
         return self._error
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the upstream came to its own end."""
+        return self._stop is not None
+
+    @property
     def decisions(self) -> list[Json]:
         """Which rule of which tool policy let or refused each call; empty where none is in force, or nothing called."""
         return self._rulings.decisions

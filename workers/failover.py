@@ -54,6 +54,8 @@ class Failover:
         self._backends = backends
         self._has_told = has_told
         self._standing: dict[str, Standing] = {}
+        self.is_accepted = False
+        """Whether the target that is asked now has taken the job, although nothing of its answer was passed on yet."""
 
     async def answer(self, ask: Callable[[Job], Awaitable[Answer[T]]]) -> Answer[T]:
         """The answer of the first target that gives one. `ask` begins to ask one; a job that has only one costs
@@ -85,7 +87,7 @@ class Failover:
         errors: list[ProtocolError] = []
         try:
             for place, target in enumerate(targets, start=1):
-                self.job = self._given.at(target)
+                self.job, self.is_accepted = self._given.at(target), False
                 began, has_said = time.monotonic(), False
                 try:
                     async with aclosing(self._held_back(await ask(self.job), place < len(targets))) as answer:
@@ -115,6 +117,7 @@ class Failover:
         held: list[list[T]] = []
         async with aclosing(answer):
             async for parts in answer:
+                self.is_accepted = True
                 if is_to_hold and not _says(parts):
                     held.append(parts)
                     continue

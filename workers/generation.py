@@ -32,7 +32,7 @@ from responses_api.services.sealed import sealer
 from workers import context
 from workers.backends.client import UpstreamClient
 from workers.backends.parts import Part
-from workers.charging import counted
+from workers.charging import counted, is_told
 from workers.compaction import compact
 from workers.emitter import Emitter
 from workers.failover import Failover
@@ -236,9 +236,11 @@ class Generation:
     async def _outcome(self, snapshot: Json, score: Json | None, *, is_stored: bool) -> Outcome:
         """How it ended and what it used: as the backend told, else as it is counted here, once that had accepted it."""
         used: Used | None = None
-        if snapshot["usage"] is None and self._accepted is not None:
+        usage, output = snapshot["usage"], snapshot["output"]
+        accepted = self._asked if self._failover.is_accepted else self._accepted
+        if accepted is not None and not is_told(usage, output, is_whole=self._emitter.is_whole):
             try:
-                used = await asyncio.to_thread(counted, self._accepted, snapshot["output"])
+                used = await asyncio.to_thread(counted, accepted, output, usage)
             except Exception:  # whatever it is, it must not take the response's end with it
                 log.exception("what a response used could not be counted")
         return Outcome(

@@ -40,6 +40,15 @@ class Used:
             self.is_estimated or other.is_estimated,
         )
 
+    def at_least(self, told: "Used") -> "Used":
+        """This, but of each kind no less than what a backend told."""
+        most = {
+            name: max(count, getattr(told, name))
+            for name, count in self.to_plain().items()
+            if name != "is_estimated"
+        }
+        return Used(**most, is_estimated=self.is_estimated)
+
     def to_plain(self) -> Json:
         """Every field as JSON."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

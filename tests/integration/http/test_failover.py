@@ -284,6 +284,19 @@ def test_where_all_fail_the_client_is_told_what_helps_it_most(
     assert friend.get("/responses").json()["data"] == []
 
 
+def test_who_leaves_before_the_first_word_pays_for_what_was_read(
+    friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream, second: ScriptedUpstream
+) -> None:
+    upstream.reply(body=USAGE_ALONE, end="hang")
+    exchange = friend.stream(input="Hello")
+    exchange.read_event("response.in_progress")
+    exchange.close()
+    (row,) = wait_until(lambda: charged(friend_tenant), timeout=10, what="a row of the ledger")
+    assert (row.status, row.backend, row.is_estimated) == ("cancelled", "scripted", True)
+    assert row.input_tokens > 0
+    assert not second.requests()
+
+
 def test_a_background_response_that_nobody_can_answer_tells_whom_was_asked(
     friend: Client,
     friend_tenant: Tenant,

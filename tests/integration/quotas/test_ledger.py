@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from tenants.models import Tenant
 from tests.integration.quotas.conftest import rows
-from tests.support.chat import chat_error, chat_stream
+from tests.support.chat import chat_error, chat_stream, chunk, frame, usage_of
 from tests.support.client import Client, wait_until
 from tests.support.upstream import ScriptedUpstream
 
@@ -63,6 +63,32 @@ def test_one_whose_client_leaves_is_charged_about_what_it_was_told(
     assert (row["status"], row["is_estimated"]) == ("cancelled", True)
     assert 0 < row["input_tokens"] < 20
     assert 0 < row["output_tokens"] < 5
+
+
+def test_a_first_figure_is_not_what_an_answer_that_broke_off_is_charged(
+    friend: Client, upstream: ScriptedUpstream
+) -> None:
+    early = frame(chunk({}) | {"choices": [], "usage": usage_of((1000, 1))})
+    told = chat_stream(*["word and "] * 50, finish=None, usage=None, done=False)
+    upstream.reply(body=early + told, end="hang")
+    exchange = friend.stream(input="Hello")
+    for _ in range(50):
+        exchange.read_event("response.output_text.delta")
+    exchange.close()
+    row = the_row()
+    assert (row["status"], row["input_tokens"], row["is_estimated"]) == ("cancelled", 1000, True)
+    assert row["output_tokens"] >= 50
+
+
+@pytest.mark.parametrize("figure", [2**60, -7, 0])
+def test_an_answer_whose_figures_make_no_sense_is_not_free(
+    figure: int, friend: Client, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=chat_stream(*["word and "] * 50, usage=(figure, figure)))
+    assert friend.create(input="Hello").json()["status"] == "completed"
+    row = the_row()
+    assert (row["status"], row["is_estimated"]) == ("completed", True)
+    assert 0 < row["input_tokens"] < 20 <= row["output_tokens"]
 
 
 def test_one_that_no_worker_takes_is_charged_nothing(friend: Client, settings: Settings) -> None:
