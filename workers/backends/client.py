@@ -23,7 +23,7 @@ from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
 from workers.backends.pausing import resumed
-from workers.backends.registry import Adapter, adapter_of
+from workers.backends.registry import OWN_FIELDS, Adapter, adapter_of
 from workers.backends.watch import Watch
 from workers.backends.withholding import as_shown
 
@@ -164,9 +164,7 @@ class _Call:
 
     def _body(self, adapter: Adapter) -> Json:
         """The body of the request, with the fields of the backend's own that the client has set."""
-        return added(
-            adapter.build(self._job), self._job.request.get("backend_options") or {}, adapter.own_fields
-        )
+        return added(adapter.build(self._job), self._job.request.get("backend_options") or {}, OWN_FIELDS)
 
     async def count(self) -> int:
         """Ask the backend to count. An answer that is no count is a `model_error`, whatever its status."""

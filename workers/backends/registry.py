@@ -6,6 +6,8 @@ A compatible server needs no code: its row in the database names one of these ki
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
+from typing import Final
 
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.job import Job
@@ -47,9 +49,8 @@ class Adapter:
     `path` is what follows the base URL for a job. `build` makes the body, and raises `ProtocolError` 400 with `param`
     for what the format cannot carry. `open_stream` reads the answer to that body. `auth` makes the headers of a
     credential, `headers` are those of every request. `read` says what a model reads of a body that `build` made.
-    `own_fields` are the fields of a body that are the service's to set, whatever a client asks for by
-    `antiphon:backend_options`. `shorten` makes, of a whole body, one that is tried before it: where the backend refuses
-    that with 400 or 404, the whole one follows.
+    `own_fields` are the fields of a body that are the service's to set: see `OWN_FIELDS`. `shorten` makes, of a whole
+    body, one that is tried before it: where the backend refuses that with 400 or 404, the whole one follows.
     """
 
     path: Callable[[Job], str]
@@ -123,6 +124,12 @@ KINDS: dict[str, Adapter] = {
         shorten=shorten,
     ),
 }
+
+
+OWN_FIELDS: Final = frozenset(chain.from_iterable(adapter.own_fields for adapter in KINDS.values()))
+"""What no client sets by `antiphon:backend_options`, whatever the kind: servers of one format read the words of another
+(llama.cpp takes `n_predict` for the limit of tokens beside all of them), and gateways those of each.
+"""
 
 
 def adapter_of(spec: BackendSpec) -> Adapter:

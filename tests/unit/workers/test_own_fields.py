@@ -4,8 +4,11 @@ from itertools import chain
 
 import pytest
 
+from responses_api.protocol.backend_options import FIELD, place_of
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from tests.unit.workers.builders import make_job
+from workers.backends.client import UpstreamClient
 from workers.backends.registry import KINDS
 
 _CHAT = {
@@ -68,3 +71,14 @@ def test_what_every_request_is_made_of_is_the_services_own(kind: str) -> None:
     body: Json = KINDS[kind].build(make_job(instructions="Be brief.", max_output_tokens=64))
     assert set(body) <= KINDS[kind].own_fields
     assert body
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+async def test_no_format_takes_another_ones_name_for_them(kind: str) -> None:
+    for name in sorted({name for fields in OWN.values() for names in fields.values() for name in names}):
+        asked: Json = {FIELD: {name: 1}}
+        job = make_job(row={"kind": kind}, **asked)
+        with pytest.raises(ProtocolError) as caught:
+            async with UpstreamClient() as client:
+                await anext(client.stream(job))
+        assert (caught.value.status, caught.value.param) == (400, place_of(name))

@@ -44,7 +44,9 @@ OWN_FIELDS = frozenset(
         "max_tokens",
         "max_completion_tokens",
         "max_new_tokens",
+        "max_tokens_to_sample",
         "n_predict",
+        "num_predict",
         "n",
         "best_of",
         "tools",
@@ -61,6 +63,7 @@ OWN_FIELDS = frozenset(
         "metadata",
         "service_tier",
         "extra_body",
+        "extra_headers",
     }
 )
 """What no client sets by itself: it decides what is asked, of which model, and what it may cost. Under the names that
