@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from responses_api.protocol.backend import NATIVE
+from responses_api.protocol.backend_options import ANY, NAME
+
 MOST_ENTRIES: Final = 100
-RESPONSES: Final = "responses"
-"""The kind whose upstreams have something of their own: what they keep, run or know by themselves."""
 
-EMULATED: Final = "emulated"
-REFUSED: Final = "refused"
-
+_EMULATED: Final = "emulated"
+_REFUSED: Final = "refused"
 _TOOL_TYPE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}(:([A-Za-z0-9_.-]{1,64}|\*))?")
-_OPTION: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}|\*")
+_OPTION: Final = re.compile(rf"{NAME.pattern}|{re.escape(ANY)}")
 _KEY: Final = re.compile(r"[!-~]{1,4096}")
 
 TWO_KEYS: Final = "Either name the variable that holds the key, or store the key itself: not both."
@@ -44,9 +44,9 @@ def faults_of(fields: Mapping[str, Any], features: Sequence[str]) -> dict[str, s
     }
     faults = {field: fault for field, fault in lists.items() if fault}
     for field in ("native_features", "passthrough_tool_types"):
-        if fields[field] and fields["kind"] != RESPONSES and field not in faults:
-            faults[field] = "Only a backend of the kind 'responses' has these: leave it empty."
-    if fields["tools"] == EMULATED and fields["structured_output"] == REFUSED:
+        if fields[field] and fields["kind"] != NATIVE and field not in faults:
+            faults[field] = f"Only a backend of the kind '{NATIVE}' has these: leave it empty."
+    if fields["tools"] == _EMULATED and fields["structured_output"] == _REFUSED:
         faults["tools"] = "Tools are emulated by structured output: that must be sent, then."
     if fields["api_key_env"] and fields["sealed_key"]:
         faults["api_key_env"] = TWO_KEYS

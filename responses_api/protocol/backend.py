@@ -10,7 +10,7 @@ from responses_api.protocol.plain import Json, fields_of, record_of
 NativeFeature = Literal["previous_response_id", "encrypted_content", "allowed_tools", "response_format"]
 """What a backend that speaks Responses may keep or do by itself."""
 
-_NATIVE: Final = "responses"
+NATIVE: Final = "responses"
 """The kind of backends that have features of their own, and types of tools: no other format has a place for them."""
 
 
@@ -62,12 +62,12 @@ class BackendSpec:
 
     def has(self, feature: NativeFeature) -> bool:
         """Whether the backend has this of its own."""
-        return self.kind == _NATIVE and feature in self.native_features
+        return self.kind == NATIVE and feature in self.native_features
 
     @property
     def other_tool_types(self) -> list[str]:
         """Patterns of the types of tools that may be sent there besides functions."""
-        return self.passthrough_tool_types if self.kind == _NATIVE else []
+        return self.passthrough_tool_types if self.kind == NATIVE else []
 
     def takes_tool(self, tool_type: str) -> bool:
         """Whether a tool of a type that the service does not serve itself may be sent there."""

@@ -23,12 +23,13 @@ ANY: Final = "*"
 _MOST_OPTIONS: Final = 64
 _MOST_BYTES: Final = 65_536
 _DEPTH: Final = 16
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""What an option may be called."""
 
 SCHEMA: Final[Json] = {
     "type": "object",
     "additionalProperties": True,
-    "propertyNames": {"pattern": f"^{_NAME.pattern}$"},
+    "propertyNames": {"pattern": f"^{NAME.pattern}$"},
     "maxProperties": _MOST_OPTIONS,
 }
 
@@ -38,7 +39,7 @@ def check_options(options: dict[str, Any]) -> dict[str, Any]:
     if len(options) > _MOST_OPTIONS:
         raise refusal(f"must have at most {_MOST_OPTIONS} fields")
     for name in options:
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             raise refusal("must have names of 1 to 64 letters, digits, '_', '-' or '.'")
     for name, value in options.items():
         if _is_deeper(value, _DEPTH):
