@@ -12,7 +12,6 @@ from responses_api.protocol.plain import Json
 from tests.support.respondent import Said, call, message, reasoning
 
 _WORD = re.compile(r"cedar\w+")
-_CALLED = {"get_weather": '{"location":"San Francisco"}', "get_time": '{"location":"San Francisco"}'}
 
 
 def able(body: Json) -> Said:

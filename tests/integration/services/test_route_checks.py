@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.utils import timezone
@@ -117,16 +118,17 @@ def test_a_key_is_revoked_where_the_run_breaks_down() -> None:
 
 
 def test_a_run_that_is_told_to_stop_stops_and_stores_no_half_of_a_place() -> None:
-    asked = threading.Event()
+    asked, go_on = threading.Event(), threading.Event()
 
     def slow(body: Json) -> Said:
         asked.set()
-        time.sleep(1)
+        go_on.wait(5)
         return able(body)
 
     with Respondent(slow) as server:
         begun = time.monotonic()
         check_places(places(), of(server.base_url, "text", "stream", should_stop=asked.is_set))
+        go_on.set()
     assert time.monotonic() - begun < 4
     assert runs() == []
     assert [key.revoked_at is not None for key in keys()] == [True]
@@ -200,8 +202,14 @@ def test_a_second_run_is_refused_until_the_first_has_ended() -> None:
 
 
 def test_a_lock_is_renewed_while_it_is_held_and_known_to_be_lost() -> None:
+    left: list[int] = []
+
+    def is_renewed_often() -> bool:
+        left.append(blocking_client().pttl("test:alone"))
+        return sum(later > earlier for earlier, later in pairwise(left)) > 4
+
     with alone("test:alone", 0.3) as is_mine:
-        time.sleep(0.8)
+        wait_until(is_renewed_often, timeout=5, what="the lock to outlive its time", every=0.02)
         assert is_mine()
         assert is_taken("test:alone")
         blocking_client().set("test:alone", "somebody else's", px=2000)
