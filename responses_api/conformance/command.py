@@ -100,7 +100,7 @@ def main(options: Namespace, write: Callable[[str], object], complain: Callable[
         context_window=options.context_window,
         timeout=options.timeout or _TIMEOUT,
     )
-    unreachable = asyncio.run(unreachable_because(target))
+    unreachable = asyncio.run(_unreachable(target))
     if unreachable:
         complain(f"There is nobody at {target.base_url}: {unreachable}")
         return UNUSABLE
@@ -113,7 +113,7 @@ def main(options: Namespace, write: Callable[[str], object], complain: Callable[
     return FAILED if failures(results, strict=options.strict) else OK
 
 
-async def unreachable_because(target: Target) -> str | None:
+async def _unreachable(target: Target) -> str | None:
     """Why nothing answers at all; None where something does, whatever it says."""
     async with Wire(target.base_url, target.timeout) as wire:
         try:
