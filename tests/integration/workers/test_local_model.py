@@ -1,8 +1,9 @@
 """The bundled model's server, an upstream that is not ours: the same conversation over each format that it speaks.
 
-Its model knows no tools, and over Messages its server holds no answer to a schema: that is told as the failure it is.
+Its model knows no tools, so they are emulated where its server can hold an answer to a schema: over Messages it cannot.
 """
 
+import json
 import os
 import signal
 import socket
@@ -101,7 +102,7 @@ async def test_a_conversation_is_answered_with_what_it_cost(kind: str, url: str)
 
 
 # Over Responses its server calls an answer completed that it cut.
-@pytest.mark.parametrize("kind", ["chat_completions", "anthropic"])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_the_limit_of_tokens_ends_it_incomplete(kind: str, url: str) -> None:
     told = await answer(job_for(kind, url, input="Tell me a long story.", max_output_tokens=16))
     assert told["incomplete_details"] == {"reason": "max_output_tokens"}
@@ -121,8 +122,43 @@ async def test_over_messages_it_counts_tokens(url: str) -> None:
         assert 10 < await client.count(job) < 60
 
 
-async def test_over_messages_prose_is_no_answer_to_a_schema(url: str) -> None:
-    with pytest.raises(ProtocolError) as caught:
-        await answer(job_for("anthropic", url, input="Is the sky blue?", text=FORM, max_output_tokens=40))
-    assert caught.value.type == "model_error"
-    assert "text.format" in caught.value.message
+# The rows of a model that calls nothing by itself, on a server that can hold an answer to a schema.
+EMULATING: list[tuple[str, Json]] = [
+    ("chat_completions", {"tools": "emulated"}),
+    ("responses", {"tools": "emulated", "native_features": ["response_format"]}),
+]
+WEATHER: Json = {
+    "type": "function",
+    "name": "get_weather",
+    "description": "Get the weather of a city",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+@pytest.mark.parametrize(("kind", "row"), EMULATING)
+async def test_it_calls_a_function_and_goes_on_with_what_it_put_out(kind: str, row: Json, url: str) -> None:
+    asked: Json = {"tools": [WEATHER], "temperature": 0, "max_output_tokens": 100}
+    question = {"role": "user", "content": "What is the weather in Paris?"}
+    told = await answer(job_for(kind, url, row=row, input=[question], tool_choice="required", **asked))
+    (call,) = told["output"]
+    assert (call["type"], call["name"]) == ("function_call", "get_weather")
+    assert json.loads(call["arguments"]) == {"city": "Paris"}
+    output = {"type": "function_call_output", "call_id": call["call_id"], "output": "Sunny, 22 degrees"}
+    told = await answer(job_for(kind, url, row=row, input=[question, call, output], **asked))
+    (message,) = told["output"]
+    assert "sunny" in message["content"][0]["text"].lower()
+
+
+@pytest.mark.parametrize(("kind", "row"), EMULATING)
+async def test_an_answer_is_held_to_its_schema(kind: str, row: Json, url: str) -> None:
+    asked: Json = {"input": "Is the sky blue?", "text": FORM, "temperature": 0, "max_output_tokens": 60}
+    told = await answer(job_for(kind, url, row=row, **asked))
+    (message,) = told["output"]
+    assert isinstance(json.loads(message["content"][0]["text"])["ok"], bool)
+
+
+async def test_over_messages_no_answer_is_held_to_a_schema(url: str) -> None:
+    """Why such a row says `structured_output: refused`, and cannot have emulated tools."""
+    asked: Json = {"input": "Is the sky blue?", "text": FORM, "temperature": 0, "max_output_tokens": 40}
+    (message,) = (await answer(job_for("anthropic", url, **asked)))["output"]
+    assert not message["content"][0]["text"].lstrip().startswith("{")
