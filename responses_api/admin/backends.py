@@ -31,6 +31,13 @@ class RouteInline(TabularInline):
     extra = 0
     min_num = 0
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Names are long, and are read beside many figures."""
+        field: Any = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name in ("model", "upstream_model"):
+            field.widget.attrs["style"] = "min-width: 12rem"
+        return field
+
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Operators alone, as their backend."""
         return is_operator(request)

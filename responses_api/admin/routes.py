@@ -3,22 +3,29 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.html import format_html
 
 from responses_api.models import Route
 from tenants.admin.base import OperatorAdmin
+
+
+class RouteList(ChangeList):
+    """The list, whose rows lead to where they are changed."""
+
+    def url_for_result(self, result: Any) -> str:
+        """The page of the route's backend."""
+        return reverse("admin:responses_api_backend_change", args=[result.backend_id])
 
 
 @admin.register(Route)
 class RouteAdmin(OperatorAdmin):
     """The list, to read; a route is changed with its backend."""
 
-    list_display = ("model", "its_backend", "is_used", "position", "weight", "upstream", "context_window")
-    list_display_links = None
+    list_display = ("model", "backend", "is_used", "position", "weight", "upstream", "context_window")
     list_filter = ("backend__is_enabled", "backend")
     search_fields = ("model", "upstream_model", "backend__name")
     ordering = ("model", "position", "id")
@@ -41,11 +48,9 @@ class RouteAdmin(OperatorAdmin):
         """All routes with their backends."""
         return super().get_queryset(request).select_related("backend")
 
-    @admin.display(description="backend")
-    def its_backend(self, route: Route) -> str:
-        """The way to where it is changed."""
-        page = reverse("admin:responses_api_backend_change", args=[route.backend_id])
-        return format_html('<a class="underline" href="{}">{}</a>', page, route.backend)
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """The list that leads to backends."""
+        return RouteList
 
     @admin.display(description="enabled", boolean=True)
     def is_used(self, route: Route) -> bool:

@@ -52,6 +52,9 @@ def test_routes_are_listed_by_model_in_the_order_in_which_backends_are_asked(
     ]
     shown = text_of(operator, "/admin/responses_api/route/")
     assert "wren-large" in shown
+    page = operator.get("/admin/responses_api/route/").content.decode()
+    assert f'href="/admin/responses_api/backend/{second.pk}/change/"' in page
+    assert 'data-label="model"' in page  # what a narrow screen shows in the place of the heading
     found = operator.get("/admin/responses_api/route/?q=robin").context["cl"].result_list
     assert [row.model for row in found] == ["robin"]
 
