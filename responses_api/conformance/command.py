@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from responses_api.conformance import rules as _rules  # noqa: F401  (registers them)
@@ -17,7 +17,7 @@ from responses_api.conformance.outcomes import Broken
 from responses_api.conformance.registry import Rule, select
 from responses_api.conformance.report import as_json, as_table, failures
 from responses_api.conformance.runner import run
-from responses_api.conformance.scenario import select_scenarios
+from responses_api.conformance.scenario import Scenario, select_scenarios
 from responses_api.conformance.scenario_report import any_failed, as_matrix, as_plain
 from responses_api.conformance.server import Target
 from responses_api.conformance.wire import Wire
@@ -84,14 +84,26 @@ def main(options: Namespace, write: Callable[[str], object], complain: Callable[
     if options.list_rules:
         write("\n".join([*map(_listed, chosen), *(f"{one.id}: {one.sentence}" for one in scenarios)]))
         return OK
+    target = _target(options)
+    if isinstance(target, str):
+        complain(target)
+        return UNUSABLE
+    unreachable = asyncio.run(_unreachable(target))
+    if unreachable:
+        complain(f"There is nobody at {target.base_url}: {unreachable}")
+        return UNUSABLE
+    return _look(target, chosen, scenarios, options, write)
+
+
+def _target(options: Namespace) -> Target | str:
+    """The server that the options and the environment name; else what they do not tell."""
     given: dict[str, str] = {
         name: getattr(options, name) or os.environ.get(variable, "") for name, variable in _VARIABLES
     }
     missing = [name for name, value in given.items() if not value]
     if missing:
-        complain("Missing: " + ", ".join("--" + name.replace("_", "-") for name in missing))
-        return UNUSABLE
-    target = Target(
+        return "Missing: " + ", ".join("--" + name.replace("_", "-") for name in missing)
+    return Target(
         base_url=given["base_url"],
         api_key=given["api_key"],
         model=given["model"],
@@ -100,15 +112,22 @@ def main(options: Namespace, write: Callable[[str], object], complain: Callable[
         context_window=options.context_window,
         timeout=options.timeout or _TIMEOUT,
     )
-    unreachable = asyncio.run(_unreachable(target))
-    if unreachable:
-        complain(f"There is nobody at {target.base_url}: {unreachable}")
-        return UNUSABLE
+
+
+def _look(
+    target: Target,
+    rules: Sequence[Rule],
+    scenarios: Sequence[Scenario],
+    options: Namespace,
+    write: Callable[[str], object],
+) -> int:
+    """Look at the rules, or where there are some play the scenarios, and report; the exit code."""
+    jobs = options.jobs or _JOBS
     if scenarios:
-        places = {target.model: asyncio.run(play(target, scenarios, jobs=options.jobs or _JOBS))}
+        places = {target.model: asyncio.run(play(target, scenarios, jobs=jobs))}
         write(json.dumps(as_plain(places), indent=2) if options.as_json else as_matrix(places))
         return FAILED if any_failed(places) else OK
-    results = asyncio.run(run(target, chosen, jobs=options.jobs or _JOBS))
+    results = asyncio.run(run(target, rules, jobs=jobs))
     write(json.dumps(as_json(target, results), indent=2) if options.as_json else as_table(results))
     return FAILED if failures(results, strict=options.strict) else OK
 

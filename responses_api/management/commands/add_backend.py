@@ -112,14 +112,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, name: str, models: list[str], windows: list[str], **options: Any) -> None:
         """Save the backend and its routes."""
         served = {model.partition("=")[0] for model in models}
-        told: dict[str, dict[str, Any]] = {model: {} for model in served}
-        for model, tokens in _by_model(windows, served, _read_window, "--context-window").items():
-            told[model]["context_window"] = tokens
-        for model, prices in _by_model(options["prices"], served, _read_prices, "--price").items():
-            told[model] |= prices
-        for field in ("position", "weight"):
-            for model, number in _by_model(options[field], served, _read_small, f"--{field}").items():
-                told[model][field] = number
+        told = _routes_told(served, windows, options)
         timeouts = [f"{timeout}_timeout" for timeout in _TIMEOUTS]
         settings = ("base_url", "kind", "token_counting", "images", *timeouts)
         fields = {setting: options[setting] for setting in settings if options[setting] is not None}
@@ -139,6 +132,19 @@ class Command(BaseCommand):
             self.stderr.write(
                 f"{variable} is not set here; the workers need it in their environment or in .env."
             )
+
+
+def _routes_told(served: set[str], windows: list[str], options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is told of the route of each model. Raises `CommandError`."""
+    told: dict[str, dict[str, Any]] = {model: {} for model in served}
+    for model, tokens in _by_model(windows, served, _read_window, "--context-window").items():
+        told[model]["context_window"] = tokens
+    for model, prices in _by_model(options["prices"], served, _read_prices, "--price").items():
+        told[model] |= prices
+    for field in ("position", "weight"):
+        for model, number in _by_model(options[field], served, _read_small, f"--{field}").items():
+            told[model][field] = number
+    return told
 
 
 def _seconds(text: str) -> float:
