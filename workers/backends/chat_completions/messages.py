@@ -33,25 +33,13 @@ def build_messages(
 
     Raises `ProtocolError` 400 for content that the format cannot carry, and where nothing is left to say.
     """
-    conversation = _Conversation()
+    conversation = _Conversation(dialect)
     if instructions:
         conversation.messages.append({"role": "system", "content": instructions})
     items = list(given_items(context, new_from))
     answered = answers(items)
     for index, item in enumerate(items):
-        kind = item.value["type"]
-        if kind == "function_call":
-            conversation.call(item.value, output(answered[index], dialect) if index in answered else None)
-        elif kind == "function_call_output":
-            # Told already, right behind the calls; what is called after it belongs to the next round.
-            conversation.end_turn()
-        elif kind == "message":
-            conversation.say(_message(item, dialect))
-        elif kind == "reasoning":
-            if dialect.takes_state:
-                conversation.think(item.value.get(STATE) or ())
-        elif not is_foreign(kind):
-            raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
+        conversation.take(item, answered.get(index))
     conversation.end_turn()
     if not conversation.messages:
         raise nothing_to_say()
@@ -61,13 +49,30 @@ def build_messages(
 class _Conversation:
     """The messages so far, and the round of calls that may still grow."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         self.messages: list[Json] = []
+        self._dialect = dialect
         self._round: Json | None = None
         self._answers: list[Json] = []
         self._attached: list[Json] = []
         self._turn: Json | None = None
         self._states: list[Json] = []
+
+    def take(self, item: Given, answer: Given | None) -> None:
+        """The next item; of a call also its answer. Raises `ProtocolError` 400 for content that cannot be carried."""
+        kind = item.value["type"]
+        if kind == "function_call":
+            self.call(item.value, None if answer is None else output(answer, self._dialect))
+        elif kind == "function_call_output":
+            # Told already, right behind the calls; what is called after it belongs to the next round.
+            self.end_turn()
+        elif kind == "message":
+            self.say(_message(item, self._dialect))
+        elif kind == "reasoning":
+            if self._dialect.takes_state:
+                self.think(item.value.get(STATE) or ())
+        elif not is_foreign(kind):
+            raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
 
     def say(self, message: Json | None) -> None:
         if message is None:

@@ -51,18 +51,7 @@ def build_contents(
     items = list(given_items(context, new_from))
     answering = answers(items)
     for index, item in enumerate(items):
-        kind = item.value["type"]
-        if kind == "function_call":
-            conversation.call(item, answering.get(index))
-        elif kind == "function_call_output":
-            # Told already, right behind the calls; what is called after it belongs to the next round.
-            conversation.end_turn()
-        elif kind == "message":
-            conversation.say(item)
-        elif kind == "reasoning":
-            conversation.think(item.value.get(STATE) or ())
-        elif not is_foreign(kind):
-            raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
+        conversation.take(item, answering.get(index))
     conversation.end_turn()
     told = conversation.told
     if not told.contents or told.contents[0]["role"] != "user":
@@ -87,6 +76,21 @@ class _Conversation:
         self._parts: list[Json] = []
         self._states: list[Placed] = []
         self._calls: list[tuple[Json, _Answer]] = []
+
+    def take(self, item: Given, answer: Given | None) -> None:
+        """The next item; of a call also its answer. Raises `ProtocolError` 400 for content that cannot be carried."""
+        kind = item.value["type"]
+        if kind == "function_call":
+            self.call(item, answer)
+        elif kind == "function_call_output":
+            # Told already, right behind the calls; what is called after it belongs to the next round.
+            self.end_turn()
+        elif kind == "message":
+            self.say(item)
+        elif kind == "reasoning":
+            self.think(item.value.get(STATE) or ())
+        elif not is_foreign(kind):
+            raise item.refuse(f"Items of type '{quoted(kind)}'", ".type")
 
     def say(self, item: Given) -> None:
         role = item.value["role"]
