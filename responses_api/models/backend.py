@@ -208,7 +208,10 @@ class Backend(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse lists that name what there is not, and two credentials. Raises `ValidationError`."""
+        """Refuse lists that name what there is not, what has no effect with this kind, and two credentials.
+
+        Raises `ValidationError`.
+        """
         faults = faults_of(vars(self), [name for name, _ in NATIVE_FEATURES])
         if faults:
             raise ValidationError(faults)

@@ -9,8 +9,21 @@ from responses_api.protocol.backend_options import ANY, NAME
 
 MOST_ENTRIES: Final = 100
 
+_CHAT: Final = frozenset({"chat_completions", "openai_chat_completions"})
+"""The kinds whose upstreams may leave reasoning in the text."""
+
+_COUNTED_BY: Final[Mapping[str, frozenset[str]]] = {
+    "llama_cpp": _CHAT,
+    "vllm": _CHAT,
+    "responses": frozenset({NATIVE}),
+    "anthropic": frozenset({"anthropic"}),
+    "gemini": frozenset({"gemini"}),
+}
+"""The kinds whose requests an upstream can count, by its way to count: each reads bodies of one format."""
+
 _EMULATED: Final = "emulated"
 _REFUSED: Final = "refused"
+_OPENED: Final = "opened"
 _TOOL_TYPE: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}(:([A-Za-z0-9_.-]{1,64}|\*))?")
 _OPTION: Final = re.compile(rf"{NAME.pattern}|{re.escape(ANY)}")
 _KEY: Final = re.compile(r"[!-~]{1,4096}")
@@ -46,6 +59,12 @@ def faults_of(fields: Mapping[str, Any], features: Sequence[str]) -> dict[str, s
     for field in ("native_features", "passthrough_tool_types"):
         if fields[field] and fields["kind"] != NATIVE and field not in faults:
             faults[field] = f"Only a backend of the kind '{NATIVE}' has these: leave it empty."
+    if fields["thinking_tags"] == _OPENED and fields["kind"] not in _CHAT:
+        faults["thinking_tags"] = "Only a Chat Completions backend leaves its reasoning in the text."
+    counted = _COUNTED_BY.get(fields["token_counting"])
+    if counted is not None and fields["kind"] not in counted:
+        kinds = " and ".join(f"'{kind}'" for kind in sorted(counted))
+        faults["token_counting"] = f"So count backends of the kind {kinds} alone; 'local' counts for any."
     if fields["tools"] == _EMULATED and fields["structured_output"] == _REFUSED:
         faults["tools"] = "Tools are emulated by structured output: that must be sent, then."
     if fields["api_key_env"] and fields["sealed_key"]:

@@ -192,10 +192,16 @@ def test_lists_are_written_one_entry_a_line(operator: Client, change: Change) ->
             "Only a backend of the kind &#x27;responses&#x27; has these: leave it empty.",
         ),
         ({"kind": "gemini", "passthrough_tool_types": "web_search"}, "Only a backend of the kind"),
+        ({"thinking_tags": "opened"}, "Only a Chat Completions backend leaves its reasoning in the text."),
+        (
+            {"token_counting": "vllm"},
+            "So count backends of the kind &#x27;chat_completions&#x27; and &#x27;openai_chat_completions&#x27; alone",
+        ),
+        ({"kind": "gemini", "token_counting": "anthropic"}, "of the kind &#x27;anthropic&#x27; alone;"),
         ({"tools": "emulated", "structured_output": "refused"}, "Tools are emulated by structured output"),
     ],
 )
-def test_a_list_that_cannot_be_is_refused_with_the_reason(
+def test_what_cannot_be_or_has_no_effect_is_refused_with_the_reason(
     change: Change, fields: dict[str, Any], sentence: str
 ) -> None:
     assert sentence in change(**fields)
