@@ -17,7 +17,6 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import REPORT
 from responses_api.protocol.response import shown_item, shown_output
 from responses_api.protocol.truncation import Truncation
-from responses_api.protocol.wording import safe_text
 from workers.backends.parts import (
     AnnotationReport,
     CallDelta,
@@ -32,6 +31,7 @@ from workers.backends.parts import (
     UsageReport,
 )
 from workers.backends.text import NOTHING
+from workers.calling import Calls
 from workers.frames import Frames, Pad
 from workers.items import (
     Call,
@@ -49,10 +49,8 @@ from workers.items import (
 from workers.rulings import Admission, Rulings
 
 _CUT_SHORT = {"length": "max_output_tokens", "content_filter": "content_filter"}
-_MAX_CALL_ID = 64
 # No model means as many; each new item looks at all that are open.
 _MOST_ITEMS = 256
-_NO_ARGUMENTS = "{}"
 
 Seal = Callable[[SealedType, Any], str]
 """Makes `encrypted_content` of plain JSON, for the type of item that will carry it."""
@@ -92,13 +90,14 @@ class Emitter:
         self._waiting = {**self._base, "status": "queued"} if background else None
         self._dialect: Dialect = dialect
         self._frames = Frames(pad)
+        self._calls = Calls(self._frames, self._rulings, new_id, self._open_call)
         self._seal = seal
         self._include = include
         self._kinds = part_kinds(dialect)
         self._feeders: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(self._kinds, self._feed_spoken),
             StateReport: self._feed_state,
-            CallDelta: self._feed_call,
+            CallDelta: self._calls.feed,
             AnnotationReport: self._feed_annotation,
             ForeignItem: self._feed_foreign,
             Compacted: self._feed_compacted,
@@ -109,8 +108,6 @@ class Emitter:
         self._items: list[Item] = []
         self._spoken: Spoken | None = None
         self._part: SpokenPart | None = None
-        self._calls: dict[Hashable, Call] = {}
-        self._call_ids: set[str] = set()
         self._foreign: dict[Hashable, Foreign] = {}
         self._usage: Json | None = None
         self._stop: Stop | None = None
@@ -195,7 +192,7 @@ class Emitter:
             return
         reason = _CUT_SHORT.get(self._stop.reason) if self._stop else None
         try:
-            self._announce_late_calls(cut_short=reason is not None)
+            self._calls.announce_late(cut_short=reason is not None)
             if reason is None:
                 self._rulings.check_finished()
         except ProtocolError as error:
@@ -338,57 +335,6 @@ class Emitter:
         self._open_item(item)
         self._close(item, "completed")
 
-    # ------------------------------------------------------------------ function calls
-
-    def _feed_call(self, delta: CallDelta) -> None:
-        call = self._calls.get(delta.key)
-        if call is None:
-            call = self._calls[delta.key] = Call()
-        if call.id:
-            self._grow_call(call, delta.arguments)
-            return
-        call.call_id = call.call_id or delta.call_id or ""
-        call.name = call.name or delta.name or ""
-        call.held.append(delta.arguments)
-        if call.call_id and call.name:
-            self._announce(call)
-
-    def _announce(self, call: Call) -> None:
-        call.call_id, call.name = safe_text(call.call_id), safe_text(call.name)
-        verdicts = self._rulings.admit(call.name)
-        # A second call under an id that is taken could never be answered: it gets its own.
-        if not call.call_id or len(call.call_id) > _MAX_CALL_ID or call.call_id in self._call_ids:
-            call.call_id = self._new_id("call")
-        self._call_ids.add(call.call_id)
-        self._rulings.tell(call.name, call.call_id, verdicts)
-        call.settle(self._new_id(ids.FUNCTION_CALL), len(self._items))
-        self._open_item(call)
-        held, call.held = "".join(call.held), []
-        self._grow_call(call, held)
-
-    def _grow_call(self, call: Call, arguments: str) -> None:
-        if not arguments or call.has_said(arguments):
-            return
-        if call.done is not None:
-            raise model_error("The model went on with a function call that it had already ended.")
-        self._tell_arguments(call, call.arguments.push(arguments))
-
-    def _tell_arguments(self, call: Call, added: bytes) -> None:
-        if added != NOTHING:
-            body = call.delta_head + added + b"}"
-            cut = (call.index, call.arguments.last_length, 0)
-            self._frames.tell_delta(event_types.FUNCTION_CALL_ARGUMENTS_DELTA, body, cut)
-
-    def _announce_late_calls(self, *, cut_short: bool) -> None:
-        """Calls whose id never came get one; without a name there is no call, which only a cut excuses."""
-        for call in self._calls.values():
-            if call.id:
-                continue
-            if call.name:
-                self._announce(call)
-            elif not cut_short:
-                raise model_error("The model made a function call without naming the function.")
-
     # ------------------------------------------------------------------ tool policies
 
     def _feed_refused(self, refused: RefusedCall) -> None:
@@ -405,6 +351,10 @@ class Emitter:
             self._spoken.states.clear()
 
     # ------------------------------------------------------------------ items
+
+    def _open_call(self, call: Call) -> None:
+        call.settle(self._new_id(ids.FUNCTION_CALL), len(self._items))
+        self._open_item(call)
 
     def _open_item(self, item: Item) -> None:
         """Announce an item; what cannot grow any more is closed before."""
@@ -424,7 +374,7 @@ class Emitter:
 
     def _closed_shape(self, item: Item, status: str) -> Json:
         if isinstance(item, Call):
-            self._close_arguments(item, status)
+            self._calls.close(item, status)
         elif isinstance(item, Foreign) and item.upstream_id and self._seal is not None:
             return {**item.shape(status), ITEM_STATE: self._seal("item", {"id": item.upstream_id})}
         elif isinstance(item, Spoken):
@@ -433,13 +383,6 @@ class Emitter:
             if item.states and self._seal is not None:
                 return {**item.shape(status), "encrypted_content": self._seal("reasoning", item.states)}
         return item.shape(status)
-
-    def _close_arguments(self, call: Call, status: str) -> None:
-        self._tell_arguments(call, call.arguments.flush())
-        if status == "completed" and not str(call.arguments):
-            # A call of a function without parameters: clients parse the arguments, and "" is not JSON.
-            self._tell_arguments(call, call.arguments.push(_NO_ARGUMENTS))
-        self._frames.tell(events.function_call_arguments_done(call.id, call.index, str(call.arguments)))
 
     def _close_open(self, state: Callable[[Item], str]) -> None:
         for item in self._items:
