@@ -368,6 +368,11 @@ def test_a_video_at_another_address_is_refused(url: str) -> None:
     assert refused(input=items) == ("input[2].output[0]", "unsupported_value")
 
 
+def test_an_address_that_is_none_is_refused() -> None:
+    image = {"type": "input_image", "image_url": "http://[::1"}
+    assert refused(input=[user(image)]) == ("input[0].content[0]", "unsupported_value")
+
+
 # ---------------------------------------------------------------- tools
 
 

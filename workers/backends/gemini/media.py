@@ -87,10 +87,20 @@ def _at_url(url: str, refuse: Refuse) -> Json:
     found = _DATA_URL.match(url)
     if found and found["type"]:
         return {"inlineData": {"mimeType": found["type"].lower(), "data": found["data"]}}
-    if urlsplit(url).scheme.lower() not in ("http", "https"):
+    scheme, path = _split(url)
+    if scheme not in ("http", "https"):
         raise refuse("Addresses other than http(s) URLs, and data URLs with a type and in base64,")
-    kind = _type_of(urlsplit(url).path)
+    kind = _type_of(path)
     return {"fileData": {"fileUri": url, **({"mimeType": kind} if kind else {})}}
+
+
+def _split(url: str) -> tuple[str, str]:
+    """The scheme and the path of an address; "" twice for what is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", ""
+    return parts.scheme.lower(), parts.path
 
 
 def _type_of(name: str) -> str | None:
