@@ -22,8 +22,10 @@ _LOOK_SECONDS: Final = 0.02
 REAPER: Final = "reaper"
 """The claim's holder once a lost worker's response is being ended."""
 
-# A claim that expired was that of a reaper who could not end the response: the next one tries.
+# A claim that expired was that of a reaper who could not end the response: the next one tries. What another reaper has
+# put back meanwhile is not the lost worker's any more, although nobody holds it.
 _TAKE_OVER: Final = """
+if redis.call('SISMEMBER', KEYS[3], ARGV[4]) == 0 then return false end
 local holder = redis.call('GET', KEYS[2])
 if holder and holder ~= ARGV[1] then return false end
 local job = redis.call('GET', KEYS[1])
@@ -209,12 +211,14 @@ def take_lost() -> Iterator[Lost]:
 def _take_over(client: Any, response_id: str, worker: str) -> list[Lost]:
     envelope = client.eval(
         _TAKE_OVER,
-        2,
+        3,
         names.job(response_id),
         names.claim(response_id),
+        names.running(worker),
         worker,
         REAPER,
         _lease_milliseconds() * 4,
+        response_id,
     )
     if envelope:
         return [Lost(response_id, worker, envelope)]

@@ -1,6 +1,7 @@
 """What becomes of a background response when its worker, its message or its job is lost: told once, by one attempt."""
 
 import threading
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from django.test import override_settings
 from responses_api.conformance.stream import assert_stream
 from responses_api.dispatch import BACKGROUND_QUEUE, send_tickets
 from responses_api.eventlog import bus, journal, names
+from responses_api.eventlog.claims import take_lost
 from responses_api.eventlog.message import Kind, Message
 from responses_api.models import Backend, Response, Route
 from responses_api.protocol.job import Job
@@ -19,7 +21,7 @@ from responses_api.services import background, routing
 from responses_api.services.cancel import cancel
 from responses_api.services.finish import Outcome, finish
 from responses_api.services.identity import now
-from responses_api.services.reap import give_back
+from responses_api.services.reap import give_back, reap
 from responses_api.services.rescue import rescue
 from responses_api.services.stored import retrieve
 from tenants.models import Tenant
@@ -65,6 +67,25 @@ def job(friend: Client, friend_tenant: Tenant, backend: Backend) -> Job:
 
 
 # ---------------------------------------------------------------- a worker is lost
+
+
+def test_what_one_reaper_has_given_on_another_one_leaves_alone(
+    friend: Client, friend_tenant: Tenant, backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "announce", lambda *_: None)  # nobody takes it up meanwhile
+    worker = f"test:{uuid.uuid4().hex}"
+    jobs = [waiting(friend_tenant, backend) for _ in range(2)]
+    for job in jobs:
+        begin(job, worker=worker)
+    VALKEY.sadd(names.WORKERS, worker)
+    VALKEY.delete(names.beat(worker))
+    slow = take_lost()
+    first = next(slow)
+    assert reap() == 1
+    assert [lost.response_id for lost in slow] == []
+    assert first.response_id in {job.response_id for job in jobs}
+    (other,) = (job for job in jobs if job.response_id != first.response_id)
+    assert (row_of(other).status, row_of(other).attempt) == ("queued", 1)
 
 
 @pytest.mark.parametrize("parts", [None, ()])
