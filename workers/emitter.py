@@ -9,7 +9,6 @@ from collections.abc import Callable, Container, Hashable
 from typing import Any
 
 from responses_api.protocol import event_types, events, ids
-from responses_api.protocol.content import url_citation
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.items import ITEM_STATE, SealedType
@@ -24,13 +23,10 @@ from workers.backends.parts import (
     ForeignItem,
     Part,
     RefusedCall,
-    SpokenDelta,
     StateReport,
     Stop,
-    TextDelta,
     UsageReport,
 )
-from workers.backends.text import NOTHING
 from workers.calling import Calls
 from workers.frames import Frames, Pad
 from workers.items import (
@@ -38,15 +34,13 @@ from workers.items import (
     Compaction,
     Foreign,
     Item,
-    PartKind,
     Spoken,
-    SpokenPart,
-    part_kinds,
     state_at_a_cut,
     state_at_the_end,
     state_when_broken_off,
 )
 from workers.rulings import Admission, Rulings
+from workers.speaking import Speech
 
 _CUT_SHORT = {"length": "max_output_tokens", "content_filter": "content_filter"}
 # No model means as many; each new item looks at all that are open.
@@ -90,15 +84,15 @@ class Emitter:
         self._waiting = {**self._base, "status": "queued"} if background else None
         self._dialect: Dialect = dialect
         self._frames = Frames(pad)
+        self._speech = Speech(self._frames, dialect, self._open_spoken)
         self._calls = Calls(self._frames, self._rulings, new_id, self._open_call)
         self._seal = seal
         self._include = include
-        self._kinds = part_kinds(dialect)
         self._feeders: dict[type, Callable[[Any], None]] = {
-            **dict.fromkeys(self._kinds, self._feed_spoken),
+            **dict.fromkeys(self._speech.kinds, self._speech.feed),
             StateReport: self._feed_state,
             CallDelta: self._calls.feed,
-            AnnotationReport: self._feed_annotation,
+            AnnotationReport: self._speech.feed_annotation,
             ForeignItem: self._feed_foreign,
             Compacted: self._feed_compacted,
             RefusedCall: self._feed_refused,
@@ -106,8 +100,6 @@ class Emitter:
             Stop: self._feed_stop,
         }
         self._items: list[Item] = []
-        self._spoken: Spoken | None = None
-        self._part: SpokenPart | None = None
         self._foreign: dict[Hashable, Foreign] = {}
         self._usage: Json | None = None
         self._stop: Stop | None = None
@@ -245,70 +237,9 @@ class Emitter:
         self._final = None
         self._final = {**self.record, **marks, **fields, "status": status}
 
-    # ------------------------------------------------------------------ messages and reasoning
-
-    def _feed_spoken(self, delta: SpokenDelta) -> None:
-        if not delta.text:
-            return
-        kind = self._kinds[type(delta)]
-        part = self._part
-        if part is None or part.kind is not kind or part.key != delta.key:
-            part = self._open_part(kind, delta.key)
-        added = part.text.push(delta.text)
-        if type(delta) is TextDelta and delta.logprobs:
-            part.logprobs.extend(delta.logprobs)
-        if added != NOTHING:
-            self._tell_delta(part, added)
-
-    def _tell_delta(self, part: SpokenPart, text: bytes) -> None:
-        logprobs = part.untold_logprobs()
-        cut = (part.index, part.text.last_length, len(logprobs))
-        self._frames.tell_delta(part.delta_type, part.delta(text, logprobs), cut)
-
-    def _open_part(self, kind: PartKind, key: Hashable) -> SpokenPart:
-        item = self._spoken
-        if item is None or item.type != kind.item_type:
-            item = self._open_spoken(kind.item_type)
-        else:
-            self._close_part()
-        part = item.add_part(kind, key)
-        self._frames.tell(kind.added(*part.place, part.shape()))
-        self._part = part
-        return part
-
-    def _open_spoken(self, item_type: str) -> Spoken:
-        item = Spoken(item_type, self._new_id(ids.item_prefix(item_type)), len(self._items))
-        self._open_item(item)
-        self._spoken = item
-        return item
-
-    def _close_part(self) -> None:
-        part, self._part = self._part, None
-        if part is None:
-            return
-        rest = part.text.flush()
-        if rest != NOTHING:
-            self._tell_delta(part, rest)
-        self._frames.tell(part.kind.done(*part.place, str(part.text), **part.extra()))
-        self._frames.tell(part.kind.closed(*part.place, part.shape()))
-
     def _feed_state(self, report: StateReport) -> None:
-        """Keep what the upstream wants back, with the reasoning that it belongs to."""
-        if self._seal is None:
-            return
-        item = self._spoken
-        if item is None or item.type != "reasoning":
-            item = self._open_spoken("reasoning")
-        item.states.append(report.state)
-
-    def _feed_annotation(self, report: AnnotationReport) -> None:
-        """An annotation of the text that grows now; what the specification has no form for is not told."""
-        part, annotation = self._part, url_citation(report.annotation)
-        if annotation is None or part is None or part.key != report.key:
-            return
-        part.annotations.append(annotation)
-        told = events.output_text_annotation_added(*part.place, len(part.annotations) - 1, annotation)
-        self._frames.tell(told)
+        if self._seal is not None:
+            self._speech.feed_state(report)
 
     # ------------------------------------------------------------------ items of other types
 
@@ -342,15 +273,20 @@ class Emitter:
         report = self._rulings.leave_out(refused)
         # A new one: the snapshot that was told before is still to be written down as it was.
         self._base = {**self._base, REPORT: report}
-        if self._spoken is not None:
-            self._spoken.led_to_refusal = True
+        if self._speech.item is not None:
+            self._speech.item.led_to_refusal = True
 
     def _drop_orphaned_state(self) -> None:
         """State that led to nothing but a call that was left out is not kept: whoever gave it would miss the call."""
-        if self._spoken is not None and self._spoken.led_to_refusal:
-            self._spoken.states.clear()
+        if self._speech.item is not None and self._speech.item.led_to_refusal:
+            self._speech.item.states.clear()
 
     # ------------------------------------------------------------------ items
+
+    def _open_spoken(self, item_type: str) -> Spoken:
+        item = Spoken(item_type, self._new_id(ids.item_prefix(item_type)), len(self._items))
+        self._open_item(item)
+        return item
 
     def _open_call(self, call: Call) -> None:
         call.settle(self._new_id(ids.FUNCTION_CALL), len(self._items))
@@ -360,8 +296,8 @@ class Emitter:
         """Announce an item; what cannot grow any more is closed before."""
         if len(self._items) >= _MOST_ITEMS:
             raise model_error(f"The model's answer has more than {_MOST_ITEMS} items.")
-        if self._spoken is not None:
-            self._close(self._spoken, "completed")
+        if self._speech.item is not None:
+            self._close(self._speech.item, "completed")
         for call in self._items:
             if type(call) is Call and call.done is None and call.is_whole():
                 self._close(call, "completed")
@@ -378,8 +314,7 @@ class Emitter:
         elif isinstance(item, Foreign) and item.upstream_id and self._seal is not None:
             return {**item.shape(status), ITEM_STATE: self._seal("item", {"id": item.upstream_id})}
         elif isinstance(item, Spoken):
-            self._close_part()
-            self._spoken = None
+            self._speech.end()
             if item.states and self._seal is not None:
                 return {**item.shape(status), "encrypted_content": self._seal("reasoning", item.states)}
         return item.shape(status)
