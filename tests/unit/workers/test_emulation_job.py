@@ -175,6 +175,24 @@ def test_calls_and_their_outputs_are_told_as_who_wrote_and_who_knows_them() -> N
     assert len(body["messages"]) == 4
 
 
+def test_what_is_told_of_an_output_is_one_text_in_a_format_that_has_parts() -> None:
+    row = {"kind": "responses", "native_features": ["response_format"]}
+    look = {"role": "user", "content": "look"}
+    of = job(**row, input=[look, CALL, OUTPUT], tools=[LOOK])
+    (text,) = adapter(of).build(of)["input"][-1]["content"]
+    assert text["text"].startswith("Result of look: waves\n")
+    image = {"type": "input_image", "image_url": "https://example.com/a.png", "detail": "auto"}
+    seen = {
+        **OUTPUT,
+        "output": [{"type": "input_text", "text": "a"}, image, {"type": "input_text", "text": "b"}],
+    }
+    of = job(**row, input=[look, CALL, seen], tools=[LOOK])
+    before, between, after = adapter(of).build(of)["input"][-1]["content"]
+    assert before["text"] == "Result of look: a"
+    assert between["image_url"] == image["image_url"]
+    assert after["text"].startswith("b\n")
+
+
 def test_what_follows_the_outputs_is_what_the_model_goes_on_with() -> None:
     history = [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look."}]},

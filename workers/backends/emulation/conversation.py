@@ -34,7 +34,7 @@ def retell(history: Sequence[Json], input_items: Sequence[Json]) -> Retold:
     last = (input_items or history or [{"type": None}])[-1]["type"]
     if last == _OUTPUT:
         items = told or before
-        items[-1] = {**items[-1], "content": [*items[-1]["content"], _text(NUDGE)]}
+        items[-1] = {**items[-1], "content": _joined([*items[-1]["content"], _text(NUDGE)])}
     return Retold(before, told, places, last == _OUTPUT)
 
 
@@ -70,7 +70,7 @@ def _message(group: Sequence[Json], names: dict[str, str]) -> Json:
         content = [
             part for index, parts in enumerate(results) for part in ([_text("\n")] * bool(index) + parts)
         ]
-        return {"type": "message", "role": "user", "content": content}
+        return {"type": "message", "role": "user", "content": _joined(content)}
     return group[0]
 
 
@@ -79,6 +79,21 @@ def _result(item: Json, names: dict[str, str]) -> list[Json]:
     parts = [_text(output)] if isinstance(output, str) else output
     name: str = names.get(item["call_id"], "")
     return [_text(before_result(name or item["call_id"])), *parts]
+
+
+def _joined(parts: Iterable[Json]) -> list[Json]:
+    """The parts, neighbouring texts as one: some servers put a line's end between two, which is another turn to the
+    model. A text keeps nothing but what it says.
+    """
+    joined: list[Json] = []
+    for part in parts:
+        if part["type"] != "input_text":
+            joined.append(part)
+        elif joined and joined[-1]["type"] == "input_text":
+            joined[-1] = _text(joined[-1]["text"] + part["text"])
+        else:
+            joined.append(_text(part["text"]))
+    return joined
 
 
 def _text(text: str) -> Json:
