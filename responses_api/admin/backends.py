@@ -21,12 +21,12 @@ class RouteInline(TabularInline):
     fields = (
         "model",
         "upstream_model",
+        "position",
+        "weight",
         "context_window",
         "input_price",
         "cached_input_price",
         "output_price",
-        "position",
-        "weight",
     )
     extra = 0
     min_num = 0
