@@ -76,7 +76,7 @@ class Stay:
     def check(self) -> None:
         """Raises the key's end, where it has come."""
         if self.over.done():
-            raise self.over.result()
+            raise self.over.result().anew()
 
     def leave(self) -> None:
         """It has come to its own end."""
