@@ -23,6 +23,7 @@ class Speech:
         """The kinds of parts, by the deltas that they grow by."""
         self._frames = frames
         self._open_item = open_item
+        self._text = self.kinds[TextDelta]
         self._part: SpokenPart | None = None
 
     def feed(self, delta: SpokenDelta) -> None:
@@ -49,7 +50,7 @@ class Speech:
     def feed_annotation(self, report: AnnotationReport) -> None:
         """An annotation of the text that grows now; what the specification has no form for is not told."""
         part, annotation = self._part, url_citation(report.annotation)
-        if annotation is None or part is None or part.key != report.key:
+        if annotation is None or part is None or part.key != report.key or part.kind is not self._text:
             return
         part.annotations.append(annotation)
         told = events.output_text_annotation_added(*part.place, len(part.annotations) - 1, annotation)

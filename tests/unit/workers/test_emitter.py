@@ -12,6 +12,7 @@ from responses_api.protocol.request import parse_create
 from responses_api.protocol.truncation import Truncation
 from tests.unit.workers.told import ENDED_AT, final, kinds, new_emitter, of_kind, read_back, tell
 from workers.backends.parts import (
+    AnnotationReport,
     CallDelta,
     Part,
     ReasoningDelta,
@@ -611,3 +612,10 @@ def test_an_answer_of_more_items_than_any_model_means_fails() -> None:
         emitter.feed(call(key, f"call_{key}", "look", "{"))
     with pytest.raises(ProtocolError, match="256 items"):
         emitter.feed(call(256, "call_256", "look", "{"))
+
+
+def test_only_texts_are_annotated() -> None:
+    cited = {"type": "url_citation", "url": "https://a.test/", "title": "A", "start_index": 0, "end_index": 1}
+    for part in (SummaryDelta("k", "a"), ReasoningDelta("k", "a"), RefusalDelta("k", "a")):
+        assert "output_text.annotation.added" not in kinds(tell([part, AnnotationReport("k", cited)]))
+    assert "output_text.annotation.added" in kinds(tell([TextDelta("k", "a"), AnnotationReport("k", cited)]))
