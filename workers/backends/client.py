@@ -257,6 +257,13 @@ class _Call:
             async with asyncio.timeout_at(self._first_byte_by):
                 while len(body) < _ERROR_LIMIT and (chunk := await response.content.readany()):
                     body += chunk
-        secrets = [self._key or "", urlsplit(self._spec.base_url).netloc]
-        error = from_status(response.status, response.headers, bytes(body[:_ERROR_LIMIT]), secrets=secrets)
+        address = urlsplit(self._spec.base_url)
+        secrets = [self._key or "", address.netloc]
+        error = from_status(
+            response.status,
+            response.headers,
+            bytes(body[:_ERROR_LIMIT]),
+            secrets=secrets,
+            host=address.hostname or "",
+        )
         return error.after_status(response.status)

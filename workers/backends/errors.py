@@ -76,9 +76,9 @@ _FAULTS_OF_THE_REQUEST = (
 
 
 def from_status(
-    status: int, headers: Mapping[str, str], body: bytes, *, secrets: Iterable[str] = ()
+    status: int, headers: Mapping[str, str], body: bytes, *, secrets: Iterable[str] = (), host: str = ""
 ) -> ProtocolError:
-    """An HTTP answer that is not a success; `secrets` are never to be shown, such as our key."""
+    """An HTTP answer that is not a success; `secrets`, such as our key, and its `host` are never to be shown."""
     told = _told_in(body)
     error = told.get("error")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -92,7 +92,7 @@ def from_status(
     if status in _LATE:
         return _timed_out()
     if status in _FAULTS_OF_THE_REQUEST:
-        return _refused(_message_in(told), secrets)
+        return _refused(_message_in(told), secrets, host)
     return model_error(f"The model's backend answered with status {status}.")
 
 
@@ -146,23 +146,26 @@ _LATE_NAMES = {"timeout_error"}
 _REFUSAL_NAMES = {"invalid_request_error", "invalid_request", "context_length_exceeded", "badrequesterror"}
 
 
-def safe_message(text: str, secrets: Iterable[str] = ()) -> str:
+def safe_message(text: str, secrets: Iterable[str] = (), host: str = "") -> str:
     """An upstream's words, fit to be stored, without addresses and credentials, at most 300 characters, on one line."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[removed]")
+    if host:
+        # It may be a word like any other: within other words it is none.
+        text = re.sub(rf"(?<![\w-]){re.escape(host)}(?![\w-])", "[removed]", text, flags=re.IGNORECASE)
     text = " ".join(safe_text(text[:_SCANNED_LIMIT]).split())
     text = _PRIVATE.sub("[removed]", text)
     return text if len(text) <= _MESSAGE_LIMIT else text[: _MESSAGE_LIMIT - 1] + "…"
 
 
-def _refused(message: str, secrets: Iterable[str]) -> ProtocolError:
+def _refused(message: str, secrets: Iterable[str], host: str) -> ProtocolError:
     if _overflows(message, set()):
         return _overflow()
     if _UNPAID.search(message):
         # Told as if the request were at fault; it is nobody's business but the operator's.
         return model_error("The model's backend refused our account.")
-    words = safe_message(message, secrets)
+    words = safe_message(message, secrets, host)
     said = f": {words}" if words else "."
     return invalid_request(f"The model's backend refused the request{said}", code="upstream_rejected")
 

@@ -120,6 +120,16 @@ def test_known_secrets_are_cut_out_whatever_they_look_like() -> None:
     assert "is odd" in error.message
 
 
+@pytest.mark.parametrize(
+    "words", ["vllm refused", "no route to VLLM.", "http//vllm/x is odd", "at vllm:8000"]
+)
+def test_the_name_of_our_host_is_cut_out_where_it_is_a_word(words: str) -> None:
+    body = orjson.dumps({"message": f"{words}; vllms and a-vllm stay"})
+    error = from_status(400, {}, body, secrets=["vllm:8000"], host="vllm")
+    assert "vllm" not in error.message.lower().partition(";")[0]
+    assert error.message.endswith("; vllms and a-vllm stay")
+
+
 def test_a_known_secret_is_cut_out_where_the_words_are_cut() -> None:
     error = from_status(
         400, {}, b'{"message":"' + b" " * 1_990 + b'the hunter2hunter2"}', secrets=["hunter2hunter2"]
