@@ -138,6 +138,22 @@ def test_a_paused_message_goes_back_whole_and_what_follows_is_the_same_answer() 
     assert stream.resume(ASKED) is None
 
 
+@pytest.mark.parametrize(
+    ("thinking", "limits"),
+    [({}, [60, 20, 1]), ({"thinking": {"type": "enabled", "budget_tokens": 30}}, [60, 31, 31])],
+)
+def test_the_parts_of_a_paused_answer_are_together_no_longer_than_it_may_be(
+    thinking: Json, limits: list[int]
+) -> None:
+    stream, asked = MessagesStream(), {**ASKED, **thinking, "max_tokens": 100}
+    for limit in limits:
+        read(stream, message_stream(text_block("."), stop="pause_turn", usage=(10, 40)))
+        again = stream.resume(asked)
+        assert again is not None
+        assert again["max_tokens"] == limit
+        asked = again
+
+
 def test_an_answer_that_is_paused_for_ever_fails() -> None:
     stream, told = MessagesStream(), message_stream(text_block("."), stop="pause_turn")
 

@@ -87,10 +87,10 @@ class MessagesStream:
         except ValueError:
             raise _too_deep() from None
         self._pauses += 1
-        self._usage.next_message()
+        left = _left(body, self._usage.next_message())
         self.finished = False
         self._begin()
-        return {**body, "messages": [*body["messages"], {"role": "assistant", "content": said}]}
+        return {**body, **left, "messages": [*body["messages"], {"role": "assistant", "content": said}]}
 
     def _begin(self) -> None:
         self._bytes = AnswerBytes()
@@ -218,6 +218,16 @@ class MessagesStream:
         self._failure = self._failure or failure
         self.finished = True
         return []
+
+
+def _left(body: Json, said: int) -> Json:
+    """How long the rest of an answer may be of which so many tokens were said. Where nothing is left, as short as the
+    format admits: the answer ends there by itself.
+    """
+    if "max_tokens" not in body:
+        return {}
+    least = (body.get("thinking") or {}).get("budget_tokens", 0) + 1
+    return {"max_tokens": max(least, body["max_tokens"] - said)}
 
 
 def _too_deep() -> ProtocolError:

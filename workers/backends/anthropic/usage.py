@@ -23,9 +23,11 @@ class UsageReader:
         self._told |= {name: value for name, value in usage.items() if value is not None}
         return [self._report()]
 
-    def next_message(self) -> None:
-        """Another message follows, which costs its own."""
+    def next_message(self) -> int:
+        """Another message follows, which costs its own. How many tokens this one said."""
+        said = count_of(self._told.get("output_tokens"))
         self._before, self._told = self._report(), {}
+        return said
 
     def _report(self) -> UsageReport:
         told = self._told
