@@ -16,6 +16,10 @@ from responses_api.eventlog.alone import Taken
 from responses_api.services.route_checks import JOBS, TIMEOUT, Check, Found, check_places, places
 
 
+class _Unusable(Exception):
+    """Why there is nothing to look at."""
+
+
 class Command(BaseCommand):
     """Check a server of the Open Responses API from outside, or what stands behind the routes of this one."""
 
@@ -53,33 +57,23 @@ class Command(BaseCommand):
             return main(
                 Namespace(**{**vars(options), "scenarios": True}), self.stdout.write, self.stderr.write
             )
-        problem, found = "", list[Found]()
-        base_url = options.base_url or settings.CONFORMANCE_URL
-        wanted = places(options.model, options.backend)
-        if not base_url:
-            problem = "Say where this service is: --base-url, or ANTIPHON_CONFORMANCE_URL."
-        elif not wanted:
-            problem = "There is no such route of an enabled backend."
-        else:
-            try:
-                check = Check(
-                    base_url=base_url,
-                    occasion="command",
-                    scenarios=select_scenarios(options.only),
-                    jobs=options.jobs or JOBS,
-                    timeout=options.timeout or TIMEOUT,
-                )
-                found = check_places(wanted, check, self._tell)
-            except ValueError as error:
-                problem = f"--only: {error}; --list shows them."
-            except Taken:
-                problem = "Another run is under way; wait for its end."
-            except (RedisError, OSError) as error:
-                problem = f"Valkey does not answer, which keeps runs apart: {error}"
-        if problem:
-            self.stderr.write(problem)
+        try:
+            return self._report(self._found(options), as_json=options.as_json)
+        except _Unusable as problem:
+            self.stderr.write(str(problem))
             return UNUSABLE
-        return self._report(found, as_json=options.as_json)
+
+    def _found(self, options: Namespace) -> list[Found]:
+        """What is found at the routes that the options choose. Raises `_Unusable`."""
+        check, wanted = _check_of(options), places(options.model, options.backend)
+        if not wanted:
+            raise _Unusable("There is no such route of an enabled backend.")
+        try:
+            return check_places(wanted, check, self._tell)
+        except Taken:
+            raise _Unusable("Another run is under way; wait for its end.") from None
+        except (RedisError, OSError) as error:
+            raise _Unusable(f"Valkey does not answer, which keeps runs apart: {error}") from error
 
     def _tell(self, found: Found) -> None:
         ended = found.problem or f"{len(found.judged)} scenarios played."
@@ -91,3 +85,20 @@ class Command(BaseCommand):
         if any_failed(played):
             return FAILED
         return UNUSABLE if any(one.problem for one in found) else OK
+
+
+def _check_of(options: Namespace) -> Check:
+    base_url = options.base_url or settings.CONFORMANCE_URL
+    if not base_url:
+        raise _Unusable("Say where this service is: --base-url, or ANTIPHON_CONFORMANCE_URL.")
+    try:
+        scenarios = select_scenarios(options.only)
+    except ValueError as error:
+        raise _Unusable(f"--only: {error}; --list shows them.") from None
+    return Check(
+        base_url=base_url,
+        occasion="command",
+        scenarios=scenarios,
+        jobs=options.jobs or JOBS,
+        timeout=options.timeout or TIMEOUT,
+    )
