@@ -38,6 +38,11 @@ BROKEN: dict[str, Said] = {
     'So:\n```json\n{"answer": "x"}\n```\n': [("text", "So:\n"), ("text", "x")],
     '{"x": {"answer": 1}}': [("text", '{"x": {"answer": 1}}')],
     '[{"answer": 1}]': [("text", '[{"answer": 1}]')],
+    '{"tool":"a","arguments":{},"also":[{"tool":"b"}, \u00a0, "no call"]}': [
+        ("call", "a", "{}"),
+        ("call", "b", ""),
+        ("text", '"no call"]}'),
+    ],
     'Use `look` or {"answer-me": 1}': [("text", 'Use `look` or {"answer-me": 1}')],
     '```py\nprint({"answer": 1})\n```': [("text", '```py\nprint({"answer": 1})\n```')],
     '{"tool":"a","arguments":null}\n{"tool":"b","arguments":{}}': [("call", "a", ""), ("call", "b", "{}")],

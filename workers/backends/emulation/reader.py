@@ -37,6 +37,7 @@ _PART_OF_A_FIELD: Final = re.compile(r'[\s,]*(?:"[^"\\]{0,64}(?:"\s*)?)?')
 _END: Final = re.compile(r"[\s,]*\}")
 _END_OF_ANSWER: Final = re.compile(r'\s*(?=\}|,\s*")')
 _PART_OF_AN_END: Final = re.compile(r"\s*(?:,\s*)?")
+_SEPARATORS: Final = re.compile(r"\A[\s,]+")
 _NEXT: Final = re.compile(r"[\s,]*([\{\]])")
 _MOST_HELD: Final = 256
 
@@ -253,10 +254,11 @@ class TurnReader:
     def _read_also(self, text: str) -> str:
         found = _NEXT.match(text)
         if found is None:
-            if not text.strip(" \t\r\n,"):
-                return ""
-            self._read = self._read_to_the_end
-            return text
+            # What separates calls says nothing, whatever follows it, and whether that has come already.
+            rest = _SEPARATORS.sub("", text, count=1)
+            if rest:
+                self._read = self._read_to_the_end
+            return rest
         self._is_further = False
         self._in_also = found[1] == "{"
         self._read = self._read_field
