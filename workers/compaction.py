@@ -63,17 +63,16 @@ async def compact(job: Job, upstream: UpstreamClient) -> AsyncGenerator[list[Par
             yield parts
 
 
-async def answer_compact(job: Job, note: Callable[[Json], None], *, upstream: UpstreamClient) -> Json:
-    """The answer to `POST /v1/responses/compact`; `note` hears what it has used so far. Specification:
-    `CompactResource`.
+async def answer_compact(job: Job, note: Callable[[Json | None], None], *, upstream: UpstreamClient) -> Json:
+    """The answer to `POST /v1/responses/compact`; `note` hears what it has used so far, None until that is told.
+    Specification: `CompactResource`.
     """
     found: dict[type[Part], Part] = {}
     async with aclosing(compact(await opened_beside(job), upstream)) as told:
         async for parts in told:
             found.update({type(part): part for part in parts})
             used = found.get(UsageReport)
-            if isinstance(used, UsageReport):
-                note(used.to_usage())
+            note(used.to_usage() if isinstance(used, UsageReport) else None)
     compacted, used = found.get(Compacted), found.get(UsageReport)
     if not isinstance(compacted, Compacted):
         raise model_error("The model's summary was cut short before its first word.")

@@ -14,18 +14,22 @@ from responses_api.eventlog.publish import Address, Publisher
 from responses_api.protocol.errors import ProtocolError, server_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from responses_api.quotas.spending import Used
 from responses_api.services.endings import answer, refusal
 from responses_api.services.finish import Outcome
+from workers.charging import counted
 from workers.failover import Failover
 from workers.faults import FAILED, STOPPED, TOO_LONG
+from workers.opening import opened_beside
 from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
 
 CANCELLED: Final = server_error("The request was cancelled.", code="cancelled")
 
-Note = Callable[[Json], None]
-"""Hears what the errand has used so far, as a response shows it."""
+Note = Callable[[Json | None], None]
+"""Hears that the backend has accepted, and what the errand has used so far, as a response shows it, once that is told.
+"""
 Answer = Callable[[Job, Note], Awaitable[Json]]
 """Does the errand. Raises `ProtocolError` for what the client is to read."""
 
@@ -51,6 +55,7 @@ class Errand:
         self._writer = writer
         self._failover = Failover(job, backends)
         self._usage: Json | None = None
+        self._is_accepted = False
         self._error: ProtocolError | None = None
         self._task: asyncio.Task[None] | None = None
         self._interrupted_by: ProtocolError | None = None
@@ -110,26 +115,37 @@ class Errand:
             self._task = None
 
     async def _ask(self, job: Job) -> Json:
-        self._usage = None
+        self._usage, self._is_accepted = None, False
         return await self._answer(job, self._note)
 
     def _refusal(self, error: ProtocolError) -> Message:
         self._error = error
         return refusal(error)
 
-    def _note(self, usage: Json) -> None:
-        self._usage = usage
+    def _note(self, usage: Json | None) -> None:
+        self._usage, self._is_accepted = usage, True
 
     async def _charge(self, writer: Writer) -> None:
         """Write it into the ledger. Its client gets its answer also where that cannot be done."""
         error = self._error
         status = "completed" if error is None else "cancelled" if error is CANCELLED else "failed"
         told = {"status": status, "error": error and error.snapshot_error(), "usage": self._usage}
-        outcome = Outcome(self._failover.job, told, is_stored=False)
+        outcome = Outcome(self._failover.job, told, used=await self._counted(), is_stored=False)
         try:
             await writer.write(outcome)
         except Exception as failure:
             log.error("an errand could not be charged", error=type(failure).__name__, entry=outcome.entry())
+
+    async def _counted(self) -> Used | None:
+        """What an errand that broke off has used at least; None for one that its backend ended, or never took."""
+        if self._error is None or not self._is_accepted:
+            return None
+        try:
+            job = await opened_beside(self._failover.job)
+            return await asyncio.to_thread(counted, job, (), self._usage)
+        except Exception:  # whatever it is, it must not take the errand's end with it
+            log.exception("what an errand used could not be counted")
+            return None
 
     def _address(self) -> Address:
         return Address(

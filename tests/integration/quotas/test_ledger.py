@@ -113,6 +113,17 @@ def test_counting_is_free_and_compacting_is_charged(friend: Client, upstream: Sc
     )
 
 
+def test_a_compaction_that_broke_off_is_charged_what_was_read(
+    friend: Client, upstream: ScriptedUpstream
+) -> None:
+    upstream.reply(body=BEGUN, end="cut")
+    body = {"model": friend.model, "input": "word and " * 50}
+    assert friend.request("POST", "/responses/compact", body).status == 500
+    row = the_row()
+    assert (row["purpose"], row["status"], row["is_estimated"]) == ("compact", "failed", True)
+    assert row["input_tokens"] >= 50
+
+
 def test_a_background_response_keeps_the_prices_of_its_time(
     friend: Client, upstream: ScriptedUpstream
 ) -> None:
