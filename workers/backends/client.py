@@ -17,6 +17,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.sse import decode, encode
+from workers.backends import reuse
 from workers.backends.answer import AnswerStream
 from workers.backends.counting import UPSTREAM_COUNTERS
 from workers.backends.credentials import FROM_ENVIRONMENT, Finder
@@ -60,6 +61,7 @@ class UpstreamClient:
             # Compressed event streams come in bursts.
             headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
             timeout=aiohttp.ClientTimeout(total=None),
+            trace_configs=[reuse.tracing()],
         )
         return self
 
@@ -187,7 +189,8 @@ class _Call:
     async def _post(self, url: str, adapter: Adapter, body: bytes) -> aiohttp.ClientResponse:
         self._key = await self._secret(self._spec)
         async with asyncio.timeout_at(self._first_byte_by):
-            self._response = await self._session.post(
+            self._response = await reuse.post(
+                self._session,
                 url,
                 data=body,
                 headers={**adapter.headers, **(adapter.auth(self._key) if self._key else {})},

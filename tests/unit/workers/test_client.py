@@ -100,6 +100,31 @@ async def test_a_finished_answer_leaves_the_connection_for_the_next_one() -> Non
     assert (server.connections, len(server.requests)) == (1, 3)
 
 
+@pytest.mark.parametrize("end", ["cut", "reset"])
+async def test_a_kept_connection_that_its_server_closes_is_replaced_by_a_new_one(end: str) -> None:
+    async def answer_the_first_alone(exchange: Exchange) -> None:
+        if len(server.requests) == 2:
+            getattr(exchange, end)()
+        else:
+            await answer_shortly(exchange)
+
+    async with upstream(answer_the_first_alone) as server, UpstreamClient() as client:
+        for _ in range(2):
+            parts = [part async for parts in client.stream(make_job(server.url)) for part in parts]
+            assert parts == [TextDelta("content", "hi"), Stop("stop")]
+    assert (server.connections, len(server.requests)) == (2, 3)
+
+
+@pytest.mark.parametrize("end", ["cut", "reset"])
+async def test_a_new_connection_that_is_closed_without_an_answer_is_asked_once(end: str) -> None:
+    async def say_nothing(exchange: Exchange) -> None:
+        getattr(exchange, end)()
+
+    async with upstream(say_nothing) as server:
+        error = await error_of(make_job(server.url))
+    assert (error.type, len(server.requests)) == ("model_error", 1)
+
+
 async def test_an_answer_ends_with_done_although_the_server_keeps_the_body_open() -> None:
     async def never_end(exchange: Exchange) -> None:
         await exchange.head()
