@@ -192,6 +192,8 @@ class _Call:
             self._response = await reuse.post(
                 self._session,
                 url,
+                # Where another target can be asked, that is the second try.
+                again=not self._job.targets,
                 data=body,
                 headers={**adapter.headers, **(adapter.auth(self._key) if self._key else {})},
                 allow_redirects=False,

@@ -17,13 +17,15 @@ def tracing() -> aiohttp.TraceConfig:
     return config
 
 
-async def post(session: aiohttp.ClientSession, url: str, **request: Any) -> aiohttp.ClientResponse:
-    """As `session.post`. Raises what that raises."""
+async def post(
+    session: aiohttp.ClientSession, url: str, *, again: bool, **request: Any
+) -> aiohttp.ClientResponse:
+    """As `session.post`, sent anew where that may help and `again` allows it. Raises what that raises."""
     taken = SimpleNamespace(is_reused=False)
     try:
         return await session.post(url, trace_request_ctx=taken, **request)
     except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-        if not taken.is_reused:
+        if not (again and taken.is_reused):
             raise
     return await session.post(url, **request)
 
