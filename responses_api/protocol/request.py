@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from responses_api.protocol.backend_options import FIELD
 from responses_api.protocol.compaction import TRIGGER
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.plain import Json
@@ -143,6 +144,12 @@ def _without_trigger(request: CreateRequest) -> CreateRequest:
             "There is nothing before the compaction_trigger that could be compacted.",
             param="input",
             code="missing_required_parameter",
+        )
+    if request.backend_options:
+        raise invalid_request(
+            f"A compaction is asked for in the service's own words: leave '{FIELD}' out beside a compaction_trigger.",
+            param=FIELD,
+            code="unsupported_value",
         )
     return replace(request, input=request.input[:-1], compacts=True)
 

@@ -61,6 +61,12 @@ def test_a_trigger_elsewhere_is_refused(given: list[Json]) -> None:
     assert refusal.value.status == 400
 
 
+def test_backend_options_beside_a_trigger_are_refused_and_not_left_out_in_silence() -> None:
+    with pytest.raises(ProtocolError, match="leave 'antiphon:backend_options' out") as refusal:
+        parse_create({"model": "m", "input": [HELLO, TRIGGER], "antiphon:backend_options": {"top_k": 4}})
+    assert (refusal.value.status, refusal.value.param) == (400, "antiphon:backend_options")
+
+
 def test_a_request_to_compact_ignores_what_has_no_effect_on_it() -> None:
     body = {"model": "m", "input": "x", "stream": True, "store": True, "tools": "none", "temperature": 7}
     request = parse_compact({**body, "instructions": "Be brief.", "service_tier": "flex"})
