@@ -14,9 +14,9 @@ from workers.backends.counting import Reading
 from workers.backends.registry import adapter_of
 
 
-def is_told(usage: Json | None, output: Sequence[Json], *, is_whole: bool) -> bool:
-    """Whether a backend told what its answer used. `is_whole`: it came to its own end."""
-    if usage is None or not is_whole:
+def is_told(usage: Json | None, output: Sequence[Json], *, is_last: bool) -> bool:
+    """Whether a backend told what its answer used. `is_last`: nothing was said after it had told."""
+    if usage is None or not is_last:
         return False
     return bool(usage["input_tokens"]) and bool(usage["output_tokens"] or not output)
 

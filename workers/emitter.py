@@ -102,6 +102,8 @@ class Emitter:
         self._items: list[Item] = []
         self._foreign: dict[Hashable, Foreign] = {}
         self._usage: Json | None = None
+        self._usage_at = -1
+        self._is_usage_last = False
         self._stop: Stop | None = None
         self._final: Json | None = None
         self._error: ProtocolError | None = None
@@ -138,9 +140,11 @@ class Emitter:
         return self._error
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the upstream came to its own end."""
-        return self._stop is not None
+    def is_usage_last(self) -> bool:
+        """Whether the upstream's word on its usage, if there was one, is about all that it said: it came to its own
+        end, or was broken off right behind that word.
+        """
+        return self._stop is not None or self._is_usage_last
 
     @property
     def decisions(self) -> list[Json]:
@@ -227,6 +231,8 @@ class Emitter:
         """Whether an end is still to come: a failure stands. What was never started begins now."""
         if self._told:
             raise RuntimeError("the terminal event was made: nothing can follow")
+        if self._final is None:
+            self._is_usage_last = self._usage_at == self._frames.next
         if self._frames.next == 0:
             self.start()
         return self._error is None
@@ -327,7 +333,7 @@ class Emitter:
     # ------------------------------------------------------------------ the rest
 
     def _feed_usage(self, report: UsageReport) -> None:
-        self._usage = report.to_usage()
+        self._usage, self._usage_at = report.to_usage(), self._frames.next
 
     def _feed_stop(self, stop: Stop) -> None:
         self._stop = stop

@@ -238,7 +238,7 @@ class Generation:
         used: Used | None = None
         usage, output = snapshot["usage"], snapshot["output"]
         accepted = self._asked if self._failover.is_accepted else self._accepted
-        if accepted is not None and not is_told(usage, output, is_whole=self._emitter.is_whole):
+        if accepted is not None and not is_told(usage, output, is_last=self._emitter.is_usage_last):
             try:
                 used = await asyncio.to_thread(counted, accepted, output, usage)
             except Exception:  # whatever it is, it must not take the response's end with it

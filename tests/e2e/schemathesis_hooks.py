@@ -37,6 +37,8 @@ _SENTENCES = (
     "must be a date such as",
     "not offered by this server",
     "not supported by this model's backend",
+    "No backend of this model takes the option",
+    "beside a compaction_trigger",
 )
 """Fields that hang together in ways that a schema could only say at the cost of those who read it."""
 

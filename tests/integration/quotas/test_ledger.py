@@ -80,6 +80,16 @@ def test_a_first_figure_is_not_what_an_answer_that_broke_off_is_charged(
     assert row["output_tokens"] >= 50
 
 
+def test_a_figure_told_with_the_last_word_is_what_an_answer_that_broke_off_is_charged(
+    friend: Client, upstream: ScriptedUpstream
+) -> None:
+    words = [chunk({"content": "word and "}) | {"usage": usage_of((1000, 7 * n))} for n in range(1, 4)]
+    upstream.reply(body=b"".join(map(frame, words)), end="cut")
+    assert friend.create(input="Hello").status == 500
+    row = the_row()
+    assert (row["input_tokens"], row["output_tokens"], row["is_estimated"]) == (1000, 21, False)
+
+
 @pytest.mark.parametrize("figure", [2**60, -7, 0])
 def test_an_answer_whose_figures_make_no_sense_is_not_free(
     figure: int, friend: Client, upstream: ScriptedUpstream
