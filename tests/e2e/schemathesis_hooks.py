@@ -39,6 +39,7 @@ _SENTENCES = (
     "not supported by this model's backend",
     "No backend of this model takes the option",
     "beside a compaction_trigger",
+    "a type that the model's backend takes",
 )
 """Fields that hang together in ways that a schema could only say at the cost of those who read it."""
 
