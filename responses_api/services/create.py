@@ -116,7 +116,7 @@ async def prepare(
     """
     request = as_kept(principal, request)
     _refuse_unserved(request)
-    model = pinned(await find_model(request.model, principal.allowed_models), backend)
+    model = pinned(await find_model(request.model, principal.allowed_models, backend), backend)
     request = with_served_tools(request, model.targets)
     model = replace(model, targets=able(model.targets, request))
     _refuse_forbidden(principal, request, purpose)

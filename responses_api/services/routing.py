@@ -73,21 +73,24 @@ _lock: Final = threading.Lock()
 _reading: "Future[dict[str, ServedModel]] | None" = None
 
 
-def model_named(name: str, allowed: Sequence[str] = ()) -> ServedModel:
+def model_named(name: str, allowed: Sequence[str] = (), backend: str | None = None) -> ServedModel:
     """Where `name` is served, if it is one of the `allowed` models of a key (`tenants.rules.may_use`).
 
-    Raises `ProtocolError` 404 `model_not_found`.
+    `backend` is one that the request names: where it is not known there, either, the table is read again. Raises
+    `ProtocolError` 404 `model_not_found`.
     """
     check_allowed(name, allowed)
-    if _is_stale(name):
+    if _is_stale(name, backend):
         _read_together()
     return _known(name)
 
 
-async def find_model(name: str, allowed: Sequence[str] = ()) -> ServedModel:
+async def find_model(name: str, allowed: Sequence[str] = (), backend: str | None = None) -> ServedModel:
     """As `model_named`, for the event loop: what the table knows costs no change of threads."""
     check_allowed(name, allowed)
-    return await in_database(model_named, name, allowed) if _is_stale(name) else _known(name)
+    if _is_stale(name, backend):
+        return await in_database(model_named, name, allowed, backend)
+    return _known(name)
 
 
 def models_for(allowed: Sequence[str]) -> list[ServedModel]:
@@ -175,7 +178,12 @@ def _prices(route: Route) -> Json:
     return {name: int(price * NANOS) for name, price in prices.items()}
 
 
-def _is_stale(name: str) -> bool:
-    """Whether the table must be read again before it can say where `name` is served."""
+def _is_stale(name: str, backend: str | None) -> bool:
+    """Whether the table must be read again before it can say where `name` is served, or whether at `backend`."""
     age = time.monotonic() - _table.read_at
-    return age > settings.CACHE_SECONDS or (name not in _table.models and age > _SOONEST_RELOAD_SECONDS)
+    return age > settings.CACHE_SECONDS or (age > _SOONEST_RELOAD_SECONDS and not _has(name, backend))
+
+
+def _has(name: str, backend: str | None) -> bool:
+    model = _table.models.get(name)
+    return model is not None and (backend is None or any(target.name == backend for target in model.targets))

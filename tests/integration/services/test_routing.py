@@ -104,6 +104,17 @@ def test_a_model_that_was_just_added_is_there(backend: Backend, monkeypatch: pyt
     assert (unknown.value.status, unknown.value.code) == (404, "model_not_found")
 
 
+def test_a_backend_that_was_just_added_to_a_known_model_is_found_by_who_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert [target.name for target in model_named("a").targets] == ["one"]
+    second = Backend.objects.create(name="second", base_url="http://127.0.0.1:9/v1")
+    Route.objects.create(model="a", backend=second, position=1)
+    monkeypatch.setattr(routing, "_SOONEST_RELOAD_SECONDS", 0.0)
+    assert [target.name for target in model_named("a", backend="one").targets] == ["one"]
+    assert [target.name for target in model_named("a", backend="second").targets] == ["one", "second"]
+
+
 def test_what_is_known_already_costs_the_event_loop_no_thread(friend_tenant: Tenant) -> None:
     text = issue_key(friend_tenant, name="app")
     principal = find_principal(text)
