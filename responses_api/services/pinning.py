@@ -42,7 +42,7 @@ def pinned(model: ServedModel, backend: str | None) -> ServedModel:
     """
     if backend is None:
         return model
-    targets = tuple(target for target in model.targets if target.name == backend)
+    targets = model.at(backend)
     if not targets:
         raise _unknown(model.name, backend)
     return replace(model, targets=targets)

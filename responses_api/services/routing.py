@@ -43,6 +43,10 @@ class ServedModel:
         """The target at the head of the route; which one a request asks first is its own."""
         return self.targets[0]
 
+    def at(self, backend: str) -> tuple[Target, ...]:
+        """Those of the targets that are at this backend."""
+        return tuple(target for target in self.targets if target.name == backend)
+
     def ordered(self, job: Job) -> list[Target]:
         """The targets in the order in which this job asks them."""
         return in_order(
@@ -186,4 +190,4 @@ def _is_stale(name: str, backend: str | None) -> bool:
 
 def _has(name: str, backend: str | None) -> bool:
     model = _table.models.get(name)
-    return model is not None and (backend is None or any(target.name == backend for target in model.targets))
+    return model is not None and (backend is None or bool(model.at(backend)))
