@@ -16,9 +16,9 @@ from responses_api.protocol.sse import SseEvent
 from workers.backends.anthropic.blocks import Block
 from workers.backends.anthropic.form import HeldText
 from workers.backends.anthropic.usage import UsageReader
-from workers.backends.errors import cut_in_event, cut_off, from_stream_error
+from workers.backends.errors import cut_off, from_stream_error
 from workers.backends.parts import Part, RefusalDelta, Stop, StopReason
-from workers.backends.values import parse_object
+from workers.backends.reader import AnswerReader
 from workers.backends.wire import AnswerBytes
 
 _PAUSED: Final = "pause_turn"
@@ -36,37 +36,25 @@ _IMPLIED: Final = {
 }
 
 
-class MessagesStream:
+class MessagesStream(AnswerReader):
     """One answer from its bytes, cut anywhere.
 
     `summarises`: what is told of thinking is a summary of it. `answer_tool` is the tool that takes the answer, if one
-    does. `feed` never raises: what went wrong is raised by `close`, after the parts before it.
+    does.
     """
 
     def __init__(self, *, summarises: bool = False, answer_tool: str | None = None) -> None:
-        self.finished = False
+        super().__init__()
         self._summarises = summarises
         self._answer_tool = answer_tool
         self._form = HeldText() if answer_tool is not None else None
         self._usage = UsageReader()
         self._pauses = 0
-        self._failure: ProtocolError | None = None
         self._begin()
-
-    def feed(self, chunk: bytes) -> list[Part]:
-        """The parts that this chunk completes."""
-        return [] if self.finished else self._read_events(self._bytes.feed(chunk))
 
     def close(self) -> list[Part]:
         """The rest of the message, `Stop` at its end unless it was paused. Raises `ProtocolError` when it failed."""
-        parts: list[Part] = []
-        if self._bytes.is_body:
-            parts += self._in_form(self._read_body())
-        elif not self.finished:
-            parts += self._read_events(self._bytes.close())
-        self.finished = True
-        if self._failure is not None:
-            raise self._failure
+        parts = self._read_rest()
         if not self._done:
             raise cut_off()
         if self._reason == _PAUSED:
@@ -89,11 +77,11 @@ class MessagesStream:
         self._pauses += 1
         left = _left(body, self._usage.next_message())
         self.finished = False
+        self._bytes = AnswerBytes()
         self._begin()
         return {**body, **left, "messages": [*body["messages"], {"role": "assistant", "content": said}]}
 
     def _begin(self) -> None:
-        self._bytes = AnswerBytes()
         self._blocks: dict[Any, Block] = {}
         self._open: list[Block] = []
         self._reason = ""
@@ -106,25 +94,14 @@ class MessagesStream:
     # ------------------------------------------------------------------ events
 
     def _read_events(self, events: list[SseEvent]) -> list[Part]:
-        parts: list[Part] = []
-        for event in events:
-            if self.finished:
-                break
-            data = event.data.lstrip()
-            if data.startswith("{"):
-                parts += self._read_data(data, event.event)
-        return self._in_form(parts)
+        return self._in_form(super()._read_events(events))
 
-    def _read_data(self, data: str, name: str | None) -> list[Part]:
-        try:
-            told = parse_object(data)
-        except ValueError:
-            return self._fail(cut_in_event())
-        return self._read_event(told.get("type") or name, told)
+    def _read_object(self, name: str | None, told: Json, parts: list[Part]) -> None:
+        parts += self._read_told(told.get("type") or name, told)
 
-    def _read_event(self, kind: Any, told: Json) -> list[Part]:
+    def _read_told(self, kind: Any, told: Json) -> list[Part]:
         if kind == "error" or told.get("error"):
-            return self._fail(from_stream_error(told.get("error") or told))
+            return self._failed(from_stream_error(told.get("error") or told))
         if kind == "message_start":
             message = told.get("message")
             return [*self._usage.read(message.get("usage"))] if isinstance(message, dict) else []
@@ -141,13 +118,12 @@ class MessagesStream:
             return self._end_blocks()
         return []
 
-    def _read_body(self) -> list[Part]:
-        try:
-            told = parse_object(self._bytes.body())
-        except ValueError:
-            return self._fail(cut_off())
+    def _read_whole(self, body: Json, parts: list[Part]) -> None:
+        parts += self._in_form(self._read_message(body))
+
+    def _read_message(self, told: Json) -> list[Part]:
         if told.get("type") == "error" or told.get("error"):
-            return self._fail(from_stream_error(told.get("error") or told))
+            return self._failed(from_stream_error(told.get("error") or told))
         content = told.get("content")
         parts: list[Part] = []
         for index, block in enumerate(content if isinstance(content, list) else ()):
@@ -194,9 +170,9 @@ class MessagesStream:
         try:
             return block.end()
         except ProtocolError as failure:
-            return self._fail(failure)
+            return self._failed(failure)
         except ValueError:
-            return self._fail(_too_deep())
+            return self._failed(_too_deep())
 
     def _end_blocks(self) -> list[Part]:
         return [part for block in list(self._open) for part in self._end_block(block)]
@@ -214,9 +190,8 @@ class MessagesStream:
     def _in_form(self, parts: list[Part]) -> list[Part]:
         return parts if self._form is None else self._form.hold(parts)
 
-    def _fail(self, failure: ProtocolError) -> list[Part]:
-        self._failure = self._failure or failure
-        self.finished = True
+    def _failed(self, failure: ProtocolError) -> list[Part]:
+        self._fail(failure)
         return []
 
 

@@ -14,15 +14,13 @@ from typing import Any
 
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import SseEvent
 from workers.backends.chat_completions.calls import CallReader
 from workers.backends.chat_completions.figures import read_logprobs, read_usage
 from workers.backends.chat_completions.reasoning import ReasoningReader, join_texts
 from workers.backends.chat_completions.thinking import ThinkReader
-from workers.backends.errors import cut_in_event, cut_off, from_stream_error
+from workers.backends.errors import cut_off, from_stream_error
 from workers.backends.parts import Part, ReasoningDelta, RefusalDelta, Stop, StopReason, TextDelta
-from workers.backends.values import parse_object
-from workers.backends.wire import AnswerBytes
+from workers.backends.reader import AnswerReader
 
 _TEXT = "content"
 _REFUSAL = "refusal"
@@ -40,17 +38,11 @@ _REASONS: dict[str, StopReason] = {
 _FAILURES = frozenset({"error", "insufficient_system_resource"})
 
 
-class ChatStream:
-    """One answer from its bytes, cut anywhere.
-
-    `feed` returns the parts that a chunk completes and never raises: what went wrong is raised by `close`,
-    after the parts before it, so that the chunk boundaries change nothing. `finished` says that nothing more
-    of use will come, although the connection may be open still.
-    """
+class ChatStream(AnswerReader):
+    """One answer from its bytes, cut anywhere. `begins_thinking`: it begins within its reasoning."""
 
     def __init__(self, *, begins_thinking: bool = False) -> None:
-        self.finished = False
-        self._bytes = AnswerBytes()
+        super().__init__()
         self._calls = CallReader()
         self._reasoning = ReasoningReader()
         self._thinking = ThinkReader(is_opened=begins_thinking)
@@ -58,71 +50,33 @@ class ChatStream:
         self._is_told_by_deltas = False
         self._done = False
         self._reason: StopReason | None = None
-        self._failure: ProtocolError | None = None
-
-    def feed(self, chunk: bytes) -> list[Part]:
-        """The parts that this chunk completes."""
-        if self.finished:
-            return []
-        return self._read_events(self._bytes.feed(chunk))
 
     def close(self) -> list[Part]:
         """The rest of the answer, `Stop` at its end. Raises `ProtocolError` when it failed or was cut off."""
-        parts: list[Part] = []
-        if self._bytes.is_body:
-            parts += self._read_body()
-        elif not self.finished:
-            parts += self._read_events(self._bytes.close())
-        self.finished = True
-        if self._failure is not None:
-            raise self._failure
+        parts = self._read_rest()
         if self._reason is None and not self._done:
             raise cut_off()
         self._end_content(parts)
         self._end_reasoning(parts)
-        if self._failure is not None:
-            raise self._failure
+        self._check()
         parts.append(Stop(self._reason or "stop"))
         return parts
 
-    def _read_events(self, events: list[SseEvent]) -> list[Part]:
-        parts: list[Part] = []
-        for event in events:
-            if self.finished:
-                break
-            self._read_event(event, parts)
-        return parts
+    def _read_word(self, word: str) -> None:
+        if word == "[DONE]":
+            self._done = self.finished = True
 
-    def _read_event(self, event: SseEvent, parts: list[Part]) -> None:
-        data = event.data
-        if not data.startswith("{"):
-            data = data.strip()
-            if data == "[DONE]":
-                self._done = self.finished = True
-            if not data.startswith("{"):
-                return
-        try:
-            chunk = parse_object(data)
-        except ValueError:
-            self._fail(cut_in_event())
-            return
-        if event.event == "error":
-            self._fail(from_stream_error(chunk.get("error") or chunk))
-            return
-        self._read_chunk(chunk, "delta", parts)
+    def _read_object(self, name: str | None, told: Json, parts: list[Part]) -> None:
+        if name == "error":
+            self._fail(from_stream_error(told.get("error") or told))
+        else:
+            self._read_chunk(told, "delta", parts)
 
-    def _read_body(self) -> list[Part]:
-        parts: list[Part] = []
-        try:
-            body = parse_object(self._bytes.body())
-        except ValueError:
-            self._fail(cut_off())
-            return parts
+    def _read_whole(self, body: Json, parts: list[Part]) -> None:
         self._read_chunk(body, "message", parts)
         # A whole body needs no finish reason: that it parsed shows that nothing is missing, if it answered at
         # all.
         self._done = bool(body.get("choices"))
-        return parts
 
     def _read_chunk(self, chunk: Json, field: str, parts: list[Part]) -> None:
         error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
@@ -222,10 +176,6 @@ class ChatStream:
             self._fail(model_error("The backend failed while it generated the answer."))
         # Whatever else is told ("stop", "eos", "end_turn", a stop string) is some way of having ended well.
         self._reason = _REASONS.get(reason, "stop")
-
-    def _fail(self, failure: ProtocolError) -> None:
-        self._failure = self._failure or failure
-        self.finished = True
 
 
 def _content_parts(content: list[Any]) -> list[Part]:

@@ -21,15 +21,13 @@ from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import SseEvent
-from workers.backends.errors import cut_in_event, cut_off, from_stream_error
+from workers.backends.errors import cut_off, from_stream_error
 from workers.backends.parts import Part, Stop, StopReason
+from workers.backends.reader import AnswerReader
 from workers.backends.responses import state
 from workers.backends.responses.chaining import stores
 from workers.backends.responses.figures import read_usage
 from workers.backends.responses.telling import Teller
-from workers.backends.values import parse_object
-from workers.backends.wire import AnswerBytes
 
 _TERMINAL: Final = {
     t.COMPLETED: "completed",
@@ -39,72 +37,35 @@ _TERMINAL: Final = {
 }
 
 
-class ResponsesStream:
-    """One answer from its bytes, cut anywhere; see `answer.AnswerStream`."""
+class ResponsesStream(AnswerReader):
+    """One answer to this job from its bytes, cut anywhere."""
 
     def __init__(self, job: Job) -> None:
-        self.finished = False
-        self._bytes = AnswerBytes()
+        super().__init__()
         self._teller = Teller(BackendSpec.from_plain(job.backend))
         self._items = len(job.context) if stores(job) else None
         self._most: int | None = job.request["max_output_tokens"]
         self._reason: StopReason | None = None
-        self._failure: ProtocolError | None = None
-
-    def feed(self, chunk: bytes) -> list[Part]:
-        """The parts that this chunk completes."""
-        return [] if self.finished else self._read_events(self._bytes.feed(chunk))
 
     def close(self) -> list[Part]:
         """The rest of the answer, `Stop` at its end. Raises `ProtocolError` when it failed or was cut off."""
-        parts: list[Part] = []
-        if self._bytes.is_body:
-            parts = self._read_body()
-        elif not self.finished:
-            parts = self._read_events(self._bytes.close())
-        self.finished = True
-        if self._failure is not None:
-            raise self._failure
+        parts = self._read_rest()
         if self._reason is None:
             raise cut_off()
         return [*parts, Stop(self._reason)]
 
-    def _read_events(self, events: list[SseEvent]) -> list[Part]:
-        parts: list[Part] = []
-        for event in events:
-            if self.finished:
-                break
-            self._read_event(event, parts)
-        return parts
-
-    def _read_event(self, event: SseEvent, parts: list[Part]) -> None:
-        data = event.data.strip()
-        if not data.startswith("{"):
-            return
-        try:
-            told = parse_object(data)
-        except ValueError:
-            self._fail(cut_in_event())
-            return
+    def _read_object(self, name: str | None, told: Json, parts: list[Part]) -> None:
         kind = told.get("type")
-        if not isinstance(kind, str) or event.event == t.ERROR:
-            kind = event.event
+        if not isinstance(kind, str) or name == t.ERROR:
+            kind = name
         self._take(kind or "", told, parts)
 
-    def _read_body(self) -> list[Part]:
-        """An answer that came as one response, although a stream was asked for."""
-        parts: list[Part] = []
-        try:
-            body = parse_object(self._bytes.body())
-        except ValueError:
-            self._fail(cut_off())
-            return parts
+    def _read_whole(self, body: Json, parts: list[Part]) -> None:
         if isinstance(body.get("output"), list):
             self._begin(body, parts)
             self._end(body, "", parts)
         elif body.get("error") or body.get("type") == t.ERROR:
             self._fail(from_stream_error(_error_in(body)))
-        return parts
 
     def _take(self, kind: str, event: Json, parts: list[Part]) -> None:
         if kind in (t.CREATED, t.IN_PROGRESS, t.QUEUED):
@@ -163,10 +124,6 @@ class ResponsesStream:
 
     def _cancelled(self, response: Json, parts: list[Part]) -> None:
         self._fail(model_error("The backend cancelled its answer."))
-
-    def _fail(self, failure: ProtocolError) -> None:
-        self._failure = self._failure or failure
-        self.finished = True
 
 
 _ENDINGS: Final[dict[str, Callable[[ResponsesStream, Json, list[Part]], None]]] = {
