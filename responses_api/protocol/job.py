@@ -40,6 +40,8 @@ class Job:
     what lost attempts at it used (`quotas.spending.Used`).
     `targets` are all that may serve it (`Target.to_plain()`), in the order in which they are asked; empty where there
     is only the one that `backend`, `upstream_model`, `context_window` and `prices` tell of.
+    `sealed_secrets` are what its tools need to get in elsewhere (`protocol.secrets`), sealed for its tenant: they are
+    nowhere else, and nowhere in the clear.
     What is `is_keyed` may be asked for again: it goes on without its client, and all that it tells is journaled.
     """
 
@@ -66,6 +68,7 @@ class Job:
     output_cap: int | None = None
     spent: Json | None = None
     targets: list[Json] = field(default_factory=list)
+    sealed_secrets: str | None = None
 
     @property
     def is_background(self) -> bool:

@@ -113,6 +113,29 @@ class RefusedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Receipt:
+    """An item of a tool that the service runs by itself, as it stands now. Made by `workers.tools`, by no adapter.
+
+    `item` has its canonical type (`protocol.server_tools`) and all its fields but `id`, and `status` only where its
+    type has one: "in_progress", "completed", "incomplete" or "failed". The first with a `key` announces it, the last
+    (`is_done`) ends it; each may tell a `step` that it has come to (`in_progress`, `searching`, `completed`, `failed`),
+    which is an event of its own. Of a type with `arguments` these are whole from the first on.
+    """
+
+    key: Hashable
+    item: Json
+    step: str | None = None
+    is_done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnd:
+    """The model has said all that it says before its calls are run: what is open is done. Made by `workers.rounds`, in
+    the place of the `Stop` of every answer but the last.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReport:
     """Token counts as far as the upstream told them, from 0 to 2**53; each report replaces the one before."""
 
@@ -165,6 +188,8 @@ Part: TypeAlias = (
     | ForeignItem
     | Compacted
     | RefusedCall
+    | Receipt
+    | RoundEnd
     | UsageReport
     | Stop
 )

@@ -1,0 +1,39 @@
+"""What a hosted tool declares of itself: all that the service must know of one to validate, judge, tell and replay it.
+
+A hosted tool is run by the service's own workers (`workers.tools`); its type has a vendor's prefix (`acme:dice`). The
+declaration is pure: the web side reads it, the workers add what runs the tool.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from responses_api.protocol.plain import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a model is told in the place of a receipt: that it called `name` with `arguments`, and got `output`."""
+
+    name: str
+    arguments: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A hosted tool.
+
+    `type` is what requests name it by, `receipt_type` the type of the items that tell its calls. `entry` is the type
+    (a `TypedDict` for pydantic) of its entry in a request's `tools`, `type` included. `function` makes of an entry the
+    function that the model is offered: name, description, JSON Schema of the parameters. `replayed` makes of a
+    receipt, which a client may have sent back, what the model is told of it: it raises ValueError for one that makes
+    no sense. `steps` are the events that a call tells of itself, in order.
+    """
+
+    type: str
+    receipt_type: str
+    entry: Any
+    function: Callable[[Json], Json]
+    replayed: Callable[[Json], Replayed]
+    steps: tuple[str, ...] = ("in_progress", "completed", "failed")
