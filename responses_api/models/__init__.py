@@ -2,6 +2,7 @@
 
 from responses_api.models.backend import Backend, Route
 from responses_api.models.conformance import ConformanceResult, ConformanceRun
+from responses_api.models.file import File, FileBlob, FileChunk
 from responses_api.models.idempotency import IdempotentRequest
 from responses_api.models.metadata import MetadataEntry
 from responses_api.models.response import Item, Response
@@ -10,6 +11,9 @@ __all__ = [
     "Backend",
     "ConformanceResult",
     "ConformanceRun",
+    "File",
+    "FileBlob",
+    "FileChunk",
     "IdempotentRequest",
     "Item",
     "MetadataEntry",

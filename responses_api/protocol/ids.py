@@ -11,6 +11,8 @@ FUNCTION_CALL = "fc"
 FUNCTION_CALL_OUTPUT = "fco"
 REASONING = "rs"
 COMPACTION = "cmp"
+FILE = "file"
+CHUNK = "chunk"
 
 ENTROPY_BYTES = 16
 

@@ -15,7 +15,7 @@ from tenants.addresses import client_address, is_within
 from tenants.keys import Principal, cached_principal, find_principal
 from tenants.last_use import note_use
 
-Scope = Literal["responses:write", "responses:read", "models:read", "usage:read"]
+Scope = Literal["responses:write", "responses:read", "models:read", "usage:read", "files:write", "files:read"]
 
 _SCHEME: Final = "bearer "
 _FORWARDED: Final = b"x-forwarded-for"

@@ -27,6 +27,8 @@ SCOPES: Final = (
     ("responses:read", "read stored responses"),
     ("models:read", "list models"),
     ("usage:read", "read usage and limits"),
+    ("files:write", "upload and delete files"),
+    ("files:read", "read files"),
 )
 CHOOSE_BACKENDS: Final = "backends:choose"
 OPERATOR_SCOPES: Final = ((CHOOSE_BACKENDS, "name the backend that is to be asked"),)
