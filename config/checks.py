@@ -18,6 +18,7 @@ from config.seal_keys import seal_key_mistakes
 from config.sign_in import oidc_mistakes
 from config.starting_limits import starting_limit_mistakes
 from config.variables import mistakes
+from responses_api.protocol.egress import egress_mistakes
 from tenants.addresses import UNIX_SOCKET, read_network
 
 
@@ -158,6 +159,15 @@ def _bad_proxy(mistake: str) -> CheckMessage:
     return Error(mistake, hint=hint, id="antiphon.E009")
 
 
+def check_egress(**_: Any) -> list[CheckMessage]:
+    """antiphon.E014: an entry of ANTIPHON_EGRESS_ALLOW that is neither a network nor a host, or that is everything."""
+    hint = "List networks, addresses and hosts: 10.1.0.0/16, 10.2.0.7, mcp.internal, *.internal, mcp.internal:8080"
+    return [
+        Error(f"ANTIPHON_EGRESS_ALLOW: {mistake}.", hint=hint, id="antiphon.E014")
+        for mistake in egress_mistakes(settings.EGRESS_ALLOW)
+    ]
+
+
 def check_mail(**_: Any) -> list[CheckMessage]:
     """antiphon.E010, W006: mails cannot leave, or nobody has said how. Sign-up, invitation and reset need them."""
     hint = "Set it to smtp+tls://user:password@host:587 (smtp:// without TLS, filemail:///folder for files)."
@@ -271,5 +281,6 @@ def register_all() -> None:
     for check in (check_seal_keys, check_trusted_proxies, check_mail, check_sign_in, check_signup_limits):
         register(check)
     register(check_conformance)
+    register(check_egress)
     register(check_own_seal_keys, deploy=True)
     register(check_live_database, Tags.database)

@@ -60,6 +60,13 @@ def configure(options: Mapping[str, Any]) -> None:
     root.setLevel(options["level"] if options["level"] in LEVELS else "INFO")
     for noisy in ("daphne", "celery.worker.strategy", "celery.app.trace", "asyncio"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    # They tell whole addresses and headers, which are their callers', and quote what servers answered.
+    for telling, least in (
+        ("httpx2", logging.WARNING),
+        ("httpcore2", logging.WARNING),
+        ("mcp", logging.CRITICAL),
+    ):
+        logging.getLogger(telling).setLevel(max(least, root.level))
     # Every request has its line from `RequestIdMiddleware`; what is left to tell here is why one failed.
     logging.getLogger("django.request").setLevel(max(logging.ERROR, root.level))
 

@@ -260,6 +260,12 @@ BREAKER_FAILURES = positive(env.int, "ANTIPHON_BREAKER_FAILURES", 5)
 BREAKER_SECONDS = positive(env.float, "ANTIPHON_BREAKER_SECONDS", 30.0)
 COMPACTION_CHARACTERS = positive(env.int, "ANTIPHON_COMPACTION_CHARACTERS", 100_000)
 
+# --- what leaves ----------------------------------------------------------------------------------
+EGRESS_ALLOW = [entry.strip() for entry in env.list("ANTIPHON_EGRESS_ALLOW", default=[]) if entry.strip()]
+EGRESS_PLAIN_HTTP = switch("ANTIPHON_EGRESS_PLAIN_HTTP", default=False)
+MAX_FETCH_BYTES = positive(env.int, "ANTIPHON_MAX_FETCH_BYTES", 20 * 1024 * 1024)
+FETCH_SECONDS = positive(env.float, "ANTIPHON_FETCH_SECONDS", 20.0)
+
 # --- conformance ----------------------------------------------------------------------------------
 CONFORMANCE_URL = env.str("ANTIPHON_CONFORMANCE_URL", default="")
 CONFORMANCE_HOURS = positive_or_off(env.float, "ANTIPHON_CONFORMANCE_HOURS")

@@ -16,11 +16,14 @@ _FORM: Final = re.compile(
     r"(?P<scheme>[A-Za-z]+|\*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?(?P<fragment>#.*)?"
 )
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}|\*))?")
+_ORIGIN: Final = re.compile(r"[A-Za-z]+://[^/?#]*")
 _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _ESCAPE: Final = re.compile(r"%(.{0,2})")
 _VISIBLE: Final = re.compile(r"[!-~]+")
 _LONGEST: Final = 2048
+_LONGEST_OF_ALL: Final = 16_384
+"""Of an address that only says where to connect to: signed ones carry whole tokens."""
 _LONGEST_HOST: Final = 253
 _HIGHEST_PORT: Final = 65535
 # Escaped or not, these divide a path or are read twice by some server.
@@ -81,6 +84,18 @@ def read_url(text: str) -> ServerUrl:
     return ServerUrl(scheme, _host(host), port or _DEFAULT_PORTS[scheme], _path(path) or "/")
 
 
+def read_origin(text: str) -> ServerUrl:
+    """Read where an address connects to; its path is `/`, whatever it was. Raises `UrlError` as `read_url`.
+
+    For addresses of images and files, whose paths are their servers' own business.
+    """
+    if len(text) > _LONGEST_OF_ALL:
+        raise UrlError(f"is longer than {_LONGEST_OF_ALL} characters")
+    _refuse_unreadable(text)
+    found = _ORIGIN.match(text)
+    return read_url(found[0] if found else text[:_LONGEST])
+
+
 def read_pattern(text: str) -> ServerPattern:
     """Read a pattern: `https://*.example.com/mcp/*`. Raises `UrlError`.
 
@@ -100,10 +115,7 @@ def _split(text: str, *, may_ask: bool = False) -> tuple[str, str, str, str]:
     """Scheme, host, port (or nothing) and path, each still as it was written but for the case of the first two."""
     if len(text) > _LONGEST:
         raise UrlError(f"is longer than {_LONGEST} characters")
-    if not _VISIBLE.fullmatch(text) or "\\" in text:
-        raise UrlError(
-            "may have visible ASCII characters only, and no backslash; write a host's name as 'xn--…'"
-        )
+    _refuse_unreadable(text)
     found = _FORM.fullmatch(text)
     if found is None:
         raise UrlError("must have the form 'https://host/path'")
@@ -115,6 +127,13 @@ def _split(text: str, *, may_ask: bool = False) -> tuple[str, str, str, str]:
     if authority is None:
         raise UrlError("must have a host and at most one port")
     return found["scheme"].lower(), authority["host"].lower(), _port(authority["port"]), found["path"]
+
+
+def _refuse_unreadable(text: str) -> None:
+    if not _VISIBLE.fullmatch(text) or "\\" in text:
+        raise UrlError(
+            "may have visible ASCII characters only, and no backslash; write a host's name as 'xn--…'"
+        )
 
 
 def _port(text: str | None) -> str:

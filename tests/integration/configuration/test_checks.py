@@ -286,6 +286,14 @@ def test_a_trusted_proxy_that_is_none_is_named(entry: str, settings: Settings) -
     assert entry in message.msg
 
 
+@pytest.mark.parametrize("entry", ["192.0.2.7/24", "0.0.0.0/0", "*", "http://mcp.internal"])
+def test_an_address_that_may_be_reached_and_is_none_is_named(entry: str, settings: Settings) -> None:
+    settings.EGRESS_ALLOW = ["10.0.0.0/8", "mcp.internal", entry]
+    (message,) = found().values()
+    assert message.id == "antiphon.E014"
+    assert entry in message.msg
+
+
 # ---------------------------------------------------------------- accounts
 
 

@@ -1,0 +1,90 @@
+"""An image or a file from an address that a request named."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ssl import SSLContext
+from typing import Final
+
+import httpx2
+
+from responses_api.protocol.egress import EgressError, EgressRules, check_url
+from workers.egress.body import too_slow
+from workers.egress.client import guarded_client
+from workers.egress.limits import Limits
+from workers.egress.resolving import Resolver, system_resolver
+
+MOST_REDIRECTS: Final = 5
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_AGENT: Final = "antiphon"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What was there: its bytes, the type that its server calls it ("" for none), and the address it was found at."""
+
+    content: bytes
+    media_type: str
+    url: str
+
+
+async def fetch(
+    url: str,
+    *,
+    rules: EgressRules,
+    limits: Limits,
+    accept: Sequence[str] = ("*/*",),
+    resolver: Resolver = system_resolver,
+    tls: SSLContext | None = None,
+) -> Fetched:
+    """What is at `url`, or where that sends one. `limits` hold for the whole of it, redirects included.
+
+    Raises `EgressError`, which tells the client why there is nothing, and the log some more.
+    """
+    check_url(url, rules)
+    headers = {"accept": ", ".join(accept), "user-agent": _AGENT}
+    try:
+        async with (
+            asyncio.timeout(limits.seconds),
+            guarded_client(rules, limits, headers=headers, resolver=resolver, tls=tls) as client,
+        ):
+            return await _follow(client, url)
+    except (TimeoutError, httpx2.TimeoutException):
+        raise too_slow(limits) from None
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise EgressError(
+            "could not be fetched: its server did not answer as one of HTTP should", reason
+        ) from None
+
+
+async def _follow(client: httpx2.AsyncClient, url: str) -> Fetched:
+    here = httpx2.URL(url)
+    for _ in range(MOST_REDIRECTS + 1):
+        client.cookies.clear()
+        async with client.stream("GET", here) as response:
+            if response.status_code not in _REDIRECTS:
+                return await _read(response)
+            here = _next(here, response)
+    raise EgressError(f"sends one on more than {MOST_REDIRECTS} times")
+
+
+def _next(here: httpx2.URL, response: httpx2.Response) -> httpx2.URL:
+    """Where an answer sends one. It is judged when it is asked for, like any other address."""
+    location = response.headers.get("location")
+    if not location:
+        raise EgressError(f"answered with status {response.status_code}")
+    there = here.join(location)
+    if here.scheme == "https" and there.scheme == "http":
+        raise EgressError("sends one on from 'https://' to 'http://'")
+    return there
+
+
+async def _read(response: httpx2.Response) -> Fetched:
+    if response.status_code != 200:
+        raise EgressError(f"answered with status {response.status_code}")
+    content = b"".join([piece async for piece in response.aiter_raw()])
+    if not content:
+        raise EgressError("answered with nothing")
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return Fetched(content, media_type, str(response.url))
