@@ -14,6 +14,7 @@ from responses_api.protocol.ids import IdFactory
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import decode, frames_of, frames_to_data
 from responses_api.protocol.wording import REPLACEMENT
+from workers.backends.logprobs import cut_logprobs
 from workers.backends.parts import (
     CallDelta,
     Part,
@@ -185,7 +186,7 @@ class Retelling:
             source.text = source.text[taken:]
             missing -= taken
             if type(source.part) is TextDelta and taken:
-                source.part = replace(source.part, logprobs=_logprobs_after(source.part.logprobs, taken))
+                source.part = replace(source.part, logprobs=cut_logprobs(source.part.logprobs, taken)[1])
         self._heard = [heard for heard in self._heard if heard.text or heard not in sources]
         if piece.call is not None:
             return CallDelta(key, None, None, piece.text)
@@ -214,12 +215,3 @@ def _pieces(events: Sequence[Json]) -> Iterator[_Piece]:
         elif kind == t.OUTPUT_ITEM_ADDED and event["item"]["type"] == "function_call":
             calls[event["output_index"]] = len(calls)
             yield _Piece(CallDelta, len(calls) - 1, item=event["item"])
-
-
-def _logprobs_after(logprobs: tuple[Json, ...], taken: int) -> tuple[Json, ...]:
-    """Those of the tokens that begin after so many characters."""
-    for place, token in enumerate(logprobs):
-        if taken <= 0:
-            return logprobs[place:]
-        taken -= len(token.get("token", ""))
-    return ()

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Hashable
 
 from responses_api.protocol import events
+from responses_api.protocol.citations import placed_annotation
 from responses_api.protocol.content import url_citation
 from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.plain import Json
 from workers.backends.parts import AnnotationReport, SpokenDelta, StateReport, TextDelta
 from workers.backends.text import NOTHING
 from workers.frames import Frames
@@ -22,6 +24,7 @@ class Speech:
         self.kinds = part_kinds(dialect)
         """The kinds of parts, by the deltas that they grow by."""
         self._frames = frames
+        self._dialect: Dialect = dialect
         self._open_item = open_item
         self._text = self.kinds[TextDelta]
         self._part: SpokenPart | None = None
@@ -49,12 +52,21 @@ class Speech:
 
     def feed_annotation(self, report: AnnotationReport) -> None:
         """An annotation of the text that grows now; what the specification has no form for is not told."""
-        part, annotation = self._part, url_citation(report.annotation)
-        if annotation is None or part is None or part.key != report.key or part.kind is not self._text:
+        part = self._part
+        if part is None or part.key != report.key or part.kind is not self._text:
+            return
+        annotation = self._shown(report, part)
+        if annotation is None:
             return
         part.annotations.append(annotation)
         told = events.output_text_annotation_added(*part.place, len(part.annotations) - 1, annotation)
         self._frames.tell(told)
+
+    def _shown(self, report: AnnotationReport, part: SpokenPart) -> Json | None:
+        if report.length is None:
+            return url_citation(report.annotation)
+        end = len(str(part.text))
+        return placed_annotation(report.annotation, end - report.length, end, self._dialect)
 
     def end(self) -> None:
         """The item has ended, and with it its last part."""

@@ -149,6 +149,21 @@ class UrlCitation(TypedDict):
     title: str
 
 
+class FileCitation(TypedDict):
+    """An annotation of output text as OpenAI has it of files: `index` is the character that it stands before."""
+
+    type: Literal["file_citation"]
+    file_id: str
+    filename: str
+    index: Annotated[int, Field(ge=0, le=INTEGER_LIMIT), WHOLE]
+
+
+Annotation = Annotated[
+    Annotated[UrlCitation, Tag("~url_citation")] | Annotated[FileCitation, Tag("~file_citation")],
+    by_type("url_citation", "file_citation"),
+]
+
+
 def url_citation(annotation: Json) -> Json | None:
     """An annotation as the specification has it, of one that an upstream told; None where it has no form for it."""
     told = annotation.get("url_citation")
@@ -173,7 +188,7 @@ class OutputText(TypedDict):
 
     type: Literal["output_text"]
     text: Text
-    annotations: NotRequired[Annotated[list[UrlCitation], Field(fail_fast=True)] | None]
+    annotations: NotRequired[Annotated[list[Annotation], Field(fail_fast=True)] | None]
 
 
 class Refusal(TypedDict):

@@ -24,6 +24,15 @@ def read_logprobs(tokens: Any) -> tuple[Json, ...]:
     )
 
 
+def cut_logprobs(logprobs: tuple[Json, ...], count: int) -> tuple[tuple[Json, ...], tuple[Json, ...]]:
+    """Those of the tokens that begin within the first so many characters of a text, and those that begin after them."""
+    for place, token in enumerate(logprobs):
+        if count <= 0:
+            return logprobs[:place], logprobs[place:]
+        count -= len(token.get("token", ""))
+    return logprobs, ()
+
+
 def _tokens(entries: Any) -> list[tuple[Json, Json]]:
     """The entries that tell of a token, each with what it tells."""
     told = (entry for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict))

@@ -86,10 +86,14 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationReport:
-    """An annotation of the text with this key, as its upstream told it; the emitter decides what can be shown."""
+    """An annotation of the text with this key, as its upstream told it; the emitter decides what can be shown.
+
+    With a `length` it says nothing of its place: it is of the last so many characters that were told.
+    """
 
     key: Hashable
     annotation: Json
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing_extensions import TypeAliasType, TypedDict
 from responses_api.protocol.errors import ErrorType
 from responses_api.protocol.published.items import Item
 from responses_api.protocol.published.parts import (
+    Annotation,
     LogProb,
     StreamedPart,
     SummaryTextPart,
-    UrlCitationAnnotation,
 )
 from responses_api.protocol.published.response import Response
 from responses_api.protocol.published.shape import shape
@@ -141,7 +141,7 @@ class OutputTextAnnotationAddedEvent(_InContent):
 
     type: Literal["response.output_text.annotation.added"]
     annotation_index: int
-    annotation: UrlCitationAnnotation
+    annotation: Annotation
 
 
 @shape

@@ -58,6 +58,22 @@ class UrlCitationAnnotation(TypedDict):
 
 
 @shape
+class FileCitationAnnotation(TypedDict):
+    """Which file that is kept here the text before `index` (a character) comes from; to clients of OpenAI's family."""
+
+    type: Literal["file_citation"]
+    file_id: str
+    filename: str
+    index: int
+
+
+Annotation = TypeAliasType(
+    "Annotation",
+    Annotated[UrlCitationAnnotation | FileCitationAnnotation, Field(discriminator="type")],
+)
+
+
+@shape
 class TopLogProb(TypedDict):
     """A token that could have stood at a place."""
 
@@ -82,7 +98,7 @@ class OutputTextPart(TypedDict):
 
     type: Literal["output_text"]
     text: str
-    annotations: list[UrlCitationAnnotation]
+    annotations: list[Annotation]
     logprobs: NotRequired[list[LogProb]]
 
 

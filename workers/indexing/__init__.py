@@ -1,0 +1,1 @@
+"""Files made ready to be searched: their text taken out, cut into chunks, and embedded."""

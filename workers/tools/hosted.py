@@ -1,0 +1,136 @@
+"""Hosted tools: what one is to its author, and how the loop runs it.
+
+A tool raises `ToolError` with a sentence for what went wrong; its receipt says so, and the model is told. What else it
+raises is a fault of the tool: it is logged, and the receipt says no more than that it failed.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+import structlog
+
+from responses_api.protocol.hosted import Declaration
+from responses_api.protocol.plain import Json
+from responses_api.protocol.policy import Tool
+from workers.tools.provider import Offered, Ran, Setting, Step
+
+log = structlog.get_logger(__name__)
+
+_MOST_BYTES: Final = 1 << 20
+
+
+class ToolError(Exception):
+    """A call that could not be done; its text, a sentence, is for the model and the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostedCall:
+    """One call: the entry of the request's `tools` that it is of, what the model wrote as its arguments, whose
+    response it is made in (`setting`), and what hears which step it has come to.
+    """
+
+    entry: Json
+    arguments: Json
+    setting: Setting
+    tell: Step
+
+
+@dataclass(frozen=True, slots=True)
+class HostedResult:
+    """What came of a call: the fields of its receipt beside `type`, `id`, `status` and `error`. What the model is told
+    of it, and may cite, the tool's declaration makes of the receipt.
+    """
+
+    fields: Json = field(default_factory=dict)
+
+
+class HostedTool(ABC):
+    """A tool that the service runs. One object serves every response of the process, several at a time."""
+
+    declaration: Declaration
+    seconds: float = 60.0
+    """How long a call may take."""
+
+    def begun(self, arguments: Json) -> Json:
+        """The fields of a receipt when its call begins: all that there will be, beside `type`, `id`, `status` and
+        `error`. `arguments` are {} where the model wrote what is no object.
+        """
+        return {"arguments": orjson.dumps(arguments).decode(), "output": None}
+
+    @abstractmethod
+    async def run(self, call: HostedCall) -> HostedResult:
+        """Do what is asked, on the event loop: what blocks goes into a thread. Raises `ToolError`."""
+
+
+class HostedProvider:
+    """The provider of one entry of a hosted tool. See `workers.tools.provider.Provider`."""
+
+    def __init__(self, tool: HostedTool, setting: Setting) -> None:
+        self._tool = tool
+        self._setting = setting
+        declaration = tool.declaration
+        function = declaration.function(setting.entry)
+        self.offered: Sequence[Offered] = (
+            Offered(function, Tool("hosted", declaration.type), declaration.receipt_type),
+        )
+        """What the model may call."""
+
+    async def open(self, known: Sequence[Json] | None) -> Json | None:
+        """There is nothing to ask for, and nothing to tell."""
+        return None
+
+    def begun(self, offered: Offered, arguments: str) -> Json:
+        """The receipt of a call that begins now."""
+        return self._receipt("in_progress", self._tool.begun(_read(arguments) or {}))
+
+    async def run(self, offered: Offered, arguments: str, tell: Step) -> Ran:
+        """Run one call. Raises nothing but `CancelledError`."""
+        read = _read(arguments)
+        if read is None:
+            return self._failed({}, "The arguments are not a JSON object.")
+        try:
+            async with asyncio.timeout(self._tool.seconds):
+                result = await self._tool.run(HostedCall(self._setting.entry, read, self._setting, tell))
+            return self._done({**self._tool.begun(read), **result.fields})
+        except ToolError as error:
+            return self._failed(read, str(error))
+        except TimeoutError:
+            return self._failed(read, f"The tool took longer than {self._tool.seconds:g} seconds.")
+        except Exception as error:
+            # Without its text, which may quote what the model wrote.
+            log.error("a hosted tool failed", tool=self._tool.declaration.type, error=type(error).__name__)
+            return self._failed(read, "The tool failed.")
+
+    def refused(self, offered: Offered, arguments: str, why: str) -> Ran:
+        """The receipt of a call that was not run, and what the model is told."""
+        return self._failed(_read(arguments) or {}, why)
+
+    async def close(self) -> None:
+        """It holds nothing."""
+
+    def _done(self, fields: Json) -> Ran:
+        receipt = self._receipt("completed", fields)
+        if len(orjson.dumps(receipt)) > _MOST_BYTES:
+            raise ToolError(f"What the tool returned is larger than {_MOST_BYTES} bytes.")
+        declaration = self._tool.declaration
+        return Ran(receipt, declaration.replayed(receipt).output, citations=declaration.citations(receipt))
+
+    def _failed(self, arguments: Json, error: str) -> Ran:
+        receipt = self._receipt("failed", self._tool.begun(arguments), error)
+        return Ran(receipt, self._tool.declaration.replayed(receipt).output, has_failed=True)
+
+    def _receipt(self, status: str, fields: Json, error: str | None = None) -> Json:
+        return {"type": self._tool.declaration.receipt_type, "status": status, **fields, "error": error}
+
+
+def _read(arguments: str) -> dict[str, Any] | None:
+    """The arguments as the model meant them, none being an empty object; None where they are no JSON object."""
+    try:
+        read = orjson.loads(arguments or "{}")
+    except orjson.JSONDecodeError:
+        return None
+    return read if isinstance(read, dict) else None
