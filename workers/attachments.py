@@ -5,6 +5,7 @@ from dataclasses import replace
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.job import Job
+from responses_api.protocol.media import HOLDERS
 from responses_api.protocol.plain import Json
 
 NOTE = "[An image was attached here. You cannot see images: say so where it matters.]"
@@ -12,7 +13,6 @@ NOTE = "[An image was attached here. You cannot see images: say so where it matt
 _IMAGE = "input_image"
 _FILE = "input_file"
 _NAMES = {_IMAGE: "image", _FILE: "file"}
-_HOLDERS = {"message": "content", "function_call_output": "output"}
 
 
 def as_taken(job: Job) -> Job:
@@ -36,14 +36,14 @@ def _noted(items: list[Json]) -> list[Json]:
 
 
 def _with_notes(item: Json) -> Json:
-    holder = _HOLDERS[item["type"]]
+    holder = HOLDERS[item["type"]]
     note = {"type": "input_text", "text": NOTE}
     return {**item, holder: [note if part["type"] == _IMAGE else part for part in item[holder]]}
 
 
 def _places(item: Json, kind: str) -> list[int]:
     """Where the item has parts of this type."""
-    parts = item.get(_HOLDERS.get(item["type"], ""))
+    parts = item.get(HOLDERS.get(item["type"], ""))
     return (
         [index for index, part in enumerate(parts) if part["type"] == kind] if isinstance(parts, list) else []
     )
@@ -52,7 +52,7 @@ def _places(item: Json, kind: str) -> list[int]:
 def _refuse_any(job: Job, kind: str) -> None:
     for index, item in enumerate(job.input_items):
         for place in _places(item, kind):
-            raise _refused(kind, f"input[{index}].{_HOLDERS[item['type']]}[{place}]")
+            raise _refused(kind, f"input[{index}].{HOLDERS[item['type']]}[{place}]")
     if any(_places(item, kind) for item in job.history):
         raise _refused(kind, "previous_response_id")
 

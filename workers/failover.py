@@ -31,7 +31,7 @@ T = TypeVar("T")
 Answer = AsyncGenerator[list[T], None]
 """What is answered, as it comes: lists of parts, or the one thing that is asked for."""
 
-_OF_THE_TARGET: Final = ("unsupported_value", "context_length_exceeded")
+_OF_THE_TARGET: Final = ("unsupported_value", "url_not_fetched", "context_length_exceeded")
 """Refusals that another target may not share: it takes other things, or more of them."""
 _FAILING_STATUSES: Final = (401, 403, 407, 408, 429)
 """Those below 500 that say that a backend serves nobody; others are about one model, or one request."""

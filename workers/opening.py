@@ -10,18 +10,20 @@ from responses_api.protocol.request import CreateRequest
 from responses_api.services.offload import off_loop_if
 from responses_api.services.sealed import opened, sealed_bytes
 from workers.attachments import as_taken
+from workers.media import with_content
 
 _MUCH_BYTES: Final = 1 << 20
 
 
 async def opened_beside(job: Job) -> Job:
     """The job with every sealed item opened (beside the event loop where there is much of it), its images and files
-    seen to, its answer no longer than its tenant's quotas provide for, and no tool that its policies keep from it.
+    seen to, those by address fetched where its backend wants that, its answer no longer than its tenant's quotas
+    provide for, and no tool that its policies keep from it.
 
-    Raises `ProtocolError` 400 as `services.sealed.opened` and `attachments.as_taken` do.
+    Raises `ProtocolError` 400 as `services.sealed.opened`, `attachments.as_taken` and `media.with_content` do.
     """
     job = await off_loop_if(sealed_bytes(job) > _MUCH_BYTES, opened, job)
-    return as_taken(_with_offered_tools(_capped(job)))
+    return await with_content(as_taken(_with_offered_tools(_capped(job))))
 
 
 def _with_offered_tools(job: Job) -> Job:

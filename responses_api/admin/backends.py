@@ -76,6 +76,7 @@ _FIELDSETS: Final[Any] = (
             "fields": (
                 "images",
                 "files",
+                "media_urls",
                 "structured_output",
                 "tools",
                 "reasoning",

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 
 from responses_api.models.backend import (
     FILES,
+    MEDIA_URLS,
     NATIVE_FEATURES,
     REASONING,
     STRUCTURED_OUTPUT,
@@ -19,10 +20,15 @@ from responses_api.models.backend import (
 from responses_api.models.backend_rules import UNSENDABLE_KEY, each_once, is_sendable
 
 _LISTS: Final = ("native_features", "passthrough_tool_types", "allowed_options")
-_CHOICES: Final = ("files", "structured_output", "tools", "reasoning", "thinking_tags")
+_CHOICES: Final = ("files", "media_urls", "structured_output", "tools", "reasoning", "thinking_tags")
 _NONE: Final = "; '' for none"
 
 _FILES_HELP = "what becomes of a file: sent (the default), or refused with 400"
+_MEDIA_URLS_HELP = (
+    "what becomes of the address of an image, a file or a video: sent (the default; the backend fetches what is there, "
+    "by its own means), fetched (by the workers, where they may; the backend gets the content) or refused with 400. A "
+    "server of your own that fetches reaches whatever is near it: rather have it fetched"
+)
 _FORMS_HELP = (
     "what becomes of a form that a request wants its answer to have: sent (the default), or refused with 400, for "
     "servers that hold no answer to one"
@@ -60,6 +66,7 @@ _STDIN_HELP = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--files", choices=[name for name, _ in FILES], help=_FILES_HELP)
+    parser.add_argument("--media-urls", choices=[name for name, _ in MEDIA_URLS], help=_MEDIA_URLS_HELP)
     parser.add_argument(
         "--structured-output", choices=[name for name, _ in STRUCTURED_OUTPUT], help=_FORMS_HELP
     )

@@ -42,6 +42,12 @@ FILES: Final = (
     ("refused", "refused with 400"),
 )
 
+MEDIA_URLS: Final = (
+    ("sent", "sent: the backend fetches what is there, by its own means"),
+    ("fetched", "fetched: here, where the guard lets it; the backend gets the content"),
+    ("refused", "refused with 400"),
+)
+
 STRUCTURED_OUTPUT: Final = (
     ("sent", "sent: the backend holds answers to JSON schemas"),
     ("refused", "refused with 400"),
@@ -131,6 +137,14 @@ class Backend(models.Model):
         default="sent",
         db_default="sent",
         help_text="What becomes of a file in a request.",
+    )
+    media_urls = models.CharField(
+        "media URLs",
+        max_length=16,
+        choices=MEDIA_URLS,
+        default="sent",
+        db_default="sent",
+        help_text="What becomes of the address of an image, a file or a video in a request.",
     )
     structured_output = models.CharField(
         max_length=16,
@@ -230,6 +244,7 @@ class Backend(models.Model):
             token_counting=self.token_counting,
             images=self.images,
             files=self.files,
+            media_urls=self.media_urls,
             structured_output=self.structured_output,
             tools=self.tools,
             reasoning=self.reasoning,

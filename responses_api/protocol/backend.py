@@ -22,9 +22,10 @@ class BackendSpec:
     `has_stored_key` says that the backend's row does, sealed. `token_counting` says who counts tokens: the worker
     ("local"), or the backend and how. `images` says what becomes of an image: "sent", "noted" (the model reads that
     there was one) or "refused"; `files` of a file, `structured_output` of a form that the answer is to have: "sent" or
-    "refused". `tools` are "native", or "emulated" by a schema that the answer is held to. `reasoning` is how much of it
-    clients may see: "none", "summary" or "raw"; `thinking_tags` says whether an answer tells both tags of the
-    reasoning that its server leaves in the text ("told"), or begins within it ("opened").
+    "refused"; `media_urls` of the address of an image, a file or a video: "sent" for the backend to fetch what is
+    there, "fetched" by the worker, or "refused". `tools` are "native", or "emulated" by a schema that the answer is
+    held to. `reasoning` is how much of it clients may see: "none", "summary" or "raw"; `thinking_tags` says whether an
+    answer tells both tags of the reasoning that its server leaves in the text ("told"), or begins within it ("opened").
 
     `passthrough_tool_types` are the types of tools that the backend runs or knows by itself, `acme:*` for all of a
     vendor's; `native_features` what else it has (`NativeFeature`). `allowed_options` names the fields of its own that
@@ -42,6 +43,7 @@ class BackendSpec:
     token_counting: str = "local"
     images: str = "sent"
     files: str = "sent"
+    media_urls: str = "sent"
     structured_output: str = "sent"
     tools: str = "native"
     reasoning: str = "raw"

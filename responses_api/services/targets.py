@@ -2,18 +2,23 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.backend_options import place_of
+from responses_api.protocol.egress import EgressError, check_url
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.items import TYPE_RULE
+from responses_api.protocol.media import addresses_in, no_addresses, not_fetched
 from responses_api.protocol.passthrough import is_foreign
+from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.target import Target
 from responses_api.protocol.tools import check_tool_choice
 from responses_api.protocol.validation import is_vendor_type
 from responses_api.protocol.wording import quoted
+from responses_api.services.egress import rules
 
 _FUNCTION: Final = "function"
 
@@ -68,6 +73,9 @@ def _needs(request: CreateRequest, targets: Sequence[Target]) -> Iterator[Need]:
         # A vendor's items are kept with any conversation; who has no place for them leaves them out.
         if is_foreign(item["type"]) and not is_vendor_type(item["type"]):
             yield _item(item["type"], index)
+    if any(BackendSpec.from_plain(target.backend).media_urls != "sent" for target in targets):
+        for index, item in enumerate(request.input):
+            yield from _media(item, index, targets)
     if request.text["format"]["type"] != "text":
         yield _form()
     for name in request.backend_options:
@@ -91,6 +99,26 @@ def _item(kind: str, index: int) -> Need:
     param = f"input[{index}].type"
     refusal = invalid_request(f"'{param}' {TYPE_RULE}.", param=param, code="unsupported_value")
     return Need(lambda spec: spec.takes_item(kind), refusal)
+
+
+def _media(item: Json, index: int, targets: Sequence[Target]) -> Iterator[Need]:
+    """That what it has by address is taken so; an address that no worker would connect to is fetched by none."""
+    fetches = any(BackendSpec.from_plain(target.backend).media_urls == "fetched" for target in targets)
+    for address in addresses_in(item):
+        param = address.param(index)
+        taken: tuple[str, ...] = ("sent", "fetched")
+        refusal = no_addresses(param)
+        if fetches:
+            try:
+                check_url(address.url, rules())
+            except EgressError as error:
+                taken, refusal = ("sent",), not_fetched(param, str(error))
+        yield Need(partial(_takes_address, taken, address.part_type), refusal)
+
+
+def _takes_address(taken: Sequence[str], part_type: str, spec: BackendSpec) -> bool:
+    """Whether its row says that the address may be one of `taken`; an image that is only noted needs none."""
+    return spec.media_urls in taken or (part_type == "input_image" and spec.images == "noted")
 
 
 def _form() -> Need:

@@ -63,6 +63,26 @@ def test_only_targets_that_hold_answers_to_a_form_are_asked_for_one() -> None:
     assert again.value is not refused.value, "it would keep what the request before held"
 
 
+def test_only_targets_that_can_be_given_what_is_at_an_address_are_left() -> None:
+    def look(url: str) -> CreateRequest:
+        part = {"type": "input_image", "image_url": url}
+        return request(input=[{"role": "user", "content": [part]}])
+
+    sending, fetching, refusing = target("sending"), target("fetching"), target("refusing")
+    fetching.backend["media_urls"], refusing.backend["media_urls"] = "fetched", "refused"
+    everybody = (refusing, fetching, sending)
+    assert names(look("data:image/png;base64,eA=="), *everybody) == ["refusing", "fetching", "sending"]
+    assert names(look("https://a.example/x.png"), *everybody) == ["fetching", "sending"]
+    assert names(look("https://10.0.0.1/x.png"), *everybody) == ["sending"]
+    with pytest.raises(ProtocolError, match="leads nowhere") as refused:
+        able([refusing, fetching], look("https://10.0.0.1/x.png"))
+    assert (refused.value.code, refused.value.param) == ("url_not_fetched", "input[0].content[0].image_url")
+    with pytest.raises(ProtocolError, match="inline"):
+        able([refusing], look("https://10.0.0.1/x.png"))
+    refusing.backend["images"] = "noted"
+    assert names(look("https://10.0.0.1/x.png"), refusing) == ["refusing"]
+
+
 @pytest.mark.parametrize(
     ("fields", "param", "served"),
     [

@@ -100,6 +100,7 @@ _GENERATED: Final = (
     r.OLD_SEAL,
     r.UNPAIRED,
     r.TOO_LONG,
+    r.NOT_FETCHED,
     r.REJECTED,
     r.NO_MODEL,
     r.NO_BACKEND,

@@ -220,6 +220,15 @@ TOO_LONG: Final = _the(
         code="context_length_exceeded",
     ),
 )
+NOT_FETCHED: Final = _the(
+    "The address of an image, a file or a video gave nothing that could be used, or may not be reached; only for "
+    "models whose backend does not fetch addresses itself.",
+    invalid_request(
+        "The address in 'input[0].content[1].image_url' leads nowhere that may be reached from here.",
+        param="input[0].content[1].image_url",
+        code="url_not_fetched",
+    ),
+)
 REJECTED: Final = _the(
     "The model's backend refused the request, in its own words.",
     invalid_request(

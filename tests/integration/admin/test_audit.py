@@ -28,6 +28,7 @@ BACKEND = {
     "token_counting": "vllm",
     "images": "noted",
     "files": "sent",
+    "media_urls": "sent",
     "structured_output": "sent",
     "tools": "native",
     "reasoning": "raw",

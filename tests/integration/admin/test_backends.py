@@ -23,6 +23,7 @@ FORM = {
     "base_url": URL,
     "images": "sent",
     "files": "sent",
+    "media_urls": "sent",
     "structured_output": "sent",
     "tools": "native",
     "reasoning": "raw",

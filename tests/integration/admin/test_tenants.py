@@ -29,6 +29,7 @@ BACKEND = {
     "token_counting": "vllm",
     "images": "noted",
     "files": "refused",
+    "media_urls": "sent",
     "structured_output": "sent",
     "thinking_tags": "told",
     "tools": "native",

@@ -174,6 +174,14 @@ def test_thinking_tags_are_told_unless_said_otherwise_and_that_stays_so() -> Non
     assert read_models()["a"].first.backend["thinking_tags"] == "opened"
 
 
+def test_addresses_of_media_are_sent_unless_said_otherwise_and_that_stays_so() -> None:
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].first.backend["media_urls"] == "sent"
+    add_backend("one", "--model", "a", "--media-urls", "fetched")
+    add_backend("one", "--model", "a")
+    assert read_models()["a"].first.backend["media_urls"] == "fetched"
+
+
 def test_images_are_sent_unless_said_otherwise_and_that_stays_so() -> None:
     add_backend("one", "--model", "a")
     assert read_models()["a"].first.backend["images"] == "sent"
