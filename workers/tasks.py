@@ -8,7 +8,7 @@ from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 from django.conf import settings
 
 from responses_api.dispatch import GENERATE, GENERATE_BACKGROUND
-from responses_api.services import once, retention, tenant_end
+from responses_api.services import indexing, once, retention, stored_files, tenant_end
 from responses_api.services.check_asking import CHECK_ROUTES, check_routes
 from responses_api.services.housekeeping import END_TENANT, PURGE_TENANT, purge_and_tell
 from responses_api.services.reap import reap
@@ -17,6 +17,7 @@ from responses_api.services.soft_limits import TELL_OWNERS
 from responses_api.services.sweep import sweep
 from tenants.notices import tell_owners
 from tenants.rollup import roll_up
+from workers.readers import read_files
 from workers.runtime import Runtime, process_runtime, running_runtime
 
 _is_ending = threading.Event()
@@ -41,6 +42,7 @@ def reap_lost_workers() -> None:
     """End or give on what lost workers left behind, and find what everybody has lost sight of."""
     reap()
     rescue()
+    indexing.rescue()
     sweep()
 
 
@@ -49,6 +51,7 @@ def purge_expired() -> None:
     """Delete what has expired."""
     once.purge()
     retention.purge_expired()
+    stored_files.purge()
     tenant_end.end_asked_for()
 
 
@@ -80,6 +83,12 @@ def tell_the_owners(tenant_id: str, subject: str, text: str) -> None:
 def check_the_routes(occasion: str) -> None:
     """Play the conformance suite's scenarios against the routes; breaks off when the worker is told to stop."""
     check_routes(occasion, _is_ending.is_set)
+
+
+@shared_task(name=indexing.INDEX_FILES, ignore_result=True)
+def index_files() -> None:
+    """Read the files that wait to be searched, if not enough of this worker's slots do so already."""
+    read_files(_is_ending.is_set)
 
 
 @worker_ready.connect

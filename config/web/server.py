@@ -11,12 +11,12 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from daphne.cli import CommandLineInterface  # first: it installs the reactor
-from daphne.http_protocol import WebRequest
 from daphne.server import Server
 from django.conf import settings
 from twisted.internet import defer
 from twisted.web.http import RESPONSES
 
+from config.web.request import Request
 from config.web.socket import Socket
 from config.web.transport import until_taken
 from responses_api.websocket.register import drain
@@ -29,15 +29,6 @@ _CLOSE_SECONDS: Final = 5.0
 
 # Twisted knows no 429 and no 426, and would call them "Unknown Status", which some clients show to people.
 RESPONSES.update({status.value: status.phrase.encode() for status in HTTPStatus if status not in RESPONSES})
-
-
-class Request(WebRequest):  # type: ignore[misc]  # daphne has no types
-    """One HTTP request. Its body is the application's alone: Twisted would read forms, and answer one that it cannot
-    read with a bare 400.
-    """
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, parsePOSTFormSubmission=False, **options)
 
 
 class WebServer(Server):  # type: ignore[misc]  # daphne has no types

@@ -4,7 +4,8 @@ The relay is a task of its own while the endpoint watches the connection: a clie
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import structlog
@@ -151,6 +152,17 @@ async def _end_with_its_key(
     exchange.ended_by = error
     relaying.cancel()
     await asyncio.wait((relaying, leaving), return_when=asyncio.FIRST_COMPLETED)
+
+
+@asynccontextmanager
+async def until_left(receive: Any) -> "AsyncIterator[asyncio.Future[None]]":
+    """What is done once the client has closed the connection."""
+    leaving = asyncio.ensure_future(_disconnected(receive))
+    try:
+        yield leaving
+    finally:
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
 
 
 async def _disconnected(receive: Any) -> None:

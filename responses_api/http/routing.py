@@ -7,7 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from responses_api.http.create import CreateEndpoint
+from responses_api.http.files import ContentEndpoint, downloads
 from responses_api.http.follow import FollowEndpoint, follows
+from responses_api.http.upload import UploadEndpoint
+from responses_api.protocol.files import UPLOAD_PATH
 from responses_api.services.watch import start_watching
 
 Asgi = Callable[[Any, Any, Any], Awaitable[None]]
@@ -16,8 +19,10 @@ ENDPOINTS: Final[dict[str, Asgi]] = {
     "/v1/responses": CreateEndpoint(),
     "/v1/responses/input_tokens": CreateEndpoint("count_tokens"),
     "/v1/responses/compact": CreateEndpoint("compact"),
+    UPLOAD_PATH: UploadEndpoint(),
 }
 FOLLOW: Final[Asgi] = FollowEndpoint()
+DOWNLOAD: Final[Asgi] = ContentEndpoint()
 
 
 class HttpRouter:
@@ -34,4 +39,6 @@ class HttpRouter:
         endpoint = ENDPOINTS.get(scope["path"].removesuffix("/")) if scope["method"] == "POST" else None
         if endpoint is None and follows(scope):
             endpoint = FOLLOW
+        if endpoint is None and downloads(scope):
+            endpoint = DOWNLOAD
         await (endpoint or self._django)(scope, receive, send)

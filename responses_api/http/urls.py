@@ -2,7 +2,7 @@
 
 from django.urls import re_path
 
-from responses_api.http import health, usage, views
+from responses_api.http import files, health, usage, views
 from responses_api.http.reference import views as reference
 
 urlpatterns = [
@@ -11,6 +11,9 @@ urlpatterns = [
     re_path(r"^v1/responses/(?P<response_id>[^/]+)/cancel/?$", views.Cancel.as_view()),
     re_path(r"^v1/responses/(?P<response_id>[^/]+)/?$", views.OneResponse.as_view()),
     re_path(r"^v1/responses/(?P<response_id>[^/]+)/input_items/?$", views.InputItems.as_view()),
+    re_path(r"^v1/files/?$", files.Files.as_view()),
+    re_path(r"^v1/files/(?P<file_id>[^/]+)/?$", files.OneFile.as_view()),
+    re_path(r"^v1/files/(?P<file_id>[^/]+)/content/?$", files.Content.as_view()),
     re_path(r"^v1/models/?$", views.Models.as_view()),
     re_path(r"^v1/models/(?P<name>.+?)/?$", views.OneModel.as_view()),
     re_path(r"^v1/usage/?$", usage.Usage.as_view()),

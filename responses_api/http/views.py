@@ -180,12 +180,13 @@ def _page(request: Request) -> Page:
         )
     return Page(
         limit=limit_of(request.query_params.get("limit", "20"), _MOST_PER_PAGE),
-        order=_order(request.query_params.get("order", "desc")),
+        order=order_of(request.query_params.get("order", "desc")),
         after=_after(request),
     )
 
 
-def _order(given: str) -> Order:
+def order_of(given: str) -> Order:
+    """The order of a list. Raises `ProtocolError` 400."""
     if given == "asc":
         return "asc"
     if given == "desc":

@@ -94,10 +94,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "asked_at",
+                    "begun_at",
                     models.BigIntegerField(
                         editable=False,
-                        help_text="When a worker was last asked to read it, or began to; unix seconds.",
+                        help_text="When a worker last said that it reads it; unix seconds.",
                         null=True,
                     ),
                 ),

@@ -4,6 +4,7 @@ The content is in the same database as everything else of a tenant, under the sa
 one row-level security. A piece is small enough to be written and read whole; a file is neither.
 """
 
+import time
 from typing import Final
 
 from django.contrib.postgres.fields import ArrayField
@@ -35,11 +36,14 @@ UNSETTLED: Final = (UPLOADING, UPLOADED)
 
 
 class FileManager(ScopedManager):
-    """The files that have come in whole; those on their way are nobody's to see (`File.everything` has them)."""
+    """The files that are there: those on their way are not yet, and those that have expired no longer, whether they are
+    deleted already or not. (`File.everything` has them all.)
+    """
 
     def get_queryset(self) -> "models.QuerySet[File]":
         """As `ScopedManager`."""
-        return super().get_queryset().exclude(status=UPLOADING)
+        is_lasting = Q(expires_at=None) | Q(expires_at__gt=int(time.time()))
+        return super().get_queryset().filter(is_lasting).exclude(status=UPLOADING)
 
 
 class File(models.Model):
@@ -75,10 +79,8 @@ class File(models.Model):
     attempts = models.PositiveSmallIntegerField(
         default=0, db_default=0, editable=False, help_text="How many workers have begun to read it."
     )
-    asked_at = models.BigIntegerField(
-        null=True,
-        editable=False,
-        help_text="When a worker was last asked to read it, or began to; unix seconds.",
+    begun_at = models.BigIntegerField(
+        null=True, editable=False, help_text="When a worker last said that it reads it; unix seconds."
     )
     created_at = models.BigIntegerField(help_text="Unix time in seconds.")
     expires_at = models.BigIntegerField(

@@ -22,3 +22,14 @@ def as_kept(principal: Principal, request: CreateRequest) -> CreateRequest:
             code="unsupported_value",
         )
     return replace(request, store=False)
+
+
+def may_keep(principal: Principal) -> None:
+    """Raises `ProtocolError` 400 for a tenant that keeps nothing: a file is there to be kept."""
+    if principal.zero_data_retention:
+        raise invalid_request(
+            "This tenant keeps nothing (zero data retention), so no file can be uploaded; send its content with the"
+            " request that needs it.",
+            param="file",
+            code="unsupported_value",
+        )

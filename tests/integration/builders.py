@@ -4,6 +4,7 @@ import uuid
 from typing import Any
 
 from responses_api.protocol.backend import BackendSpec
+from responses_api.protocol.files import Described
 from responses_api.protocol.ids import RESPONSE, item_prefix
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
@@ -11,6 +12,7 @@ from responses_api.protocol.request import parse_create
 from responses_api.protocol.response import snapshot, stored_item, usage
 from responses_api.services.finish import Outcome, finish
 from responses_api.services.identity import new_id, now
+from responses_api.services.uploads import Upload
 from tenants.models import Tenant
 
 BACKEND = BackendSpec(
@@ -84,3 +86,13 @@ def stored(tenant: Tenant, input: Any = "Hello", answer: str = "Hi", **body: Any
     outcome = ended(job_of(tenant, input, **body), said(answer))
     assert finish([outcome]) == {outcome.job.response_id}
     return outcome.snapshot
+
+
+def stored_file(
+    tenant: Tenant, name: str = "herons.txt", content: bytes = b"Herons wade.", purpose: str = "user_data"
+) -> Json:
+    """A file of the tenant's, as the API tells it."""
+    upload = Upload(tenant.id, key_id=uuid.uuid4())
+    upload.begin(name, "", len(content))
+    upload.take(content)
+    return upload.finish(Described(purpose, None))

@@ -22,7 +22,8 @@ def _fixed(*paths: str) -> Case:
 
 def _of(template: str) -> Case:
     def paths(estate: Estate) -> list[str]:
-        return [template.format(response=estate.response_id, tenant=estate.tenant.id, key=estate.key.id)]
+        had = {"response": estate.response_id, "file": estate.file_id}
+        return [template.format(**had, tenant=estate.tenant.id, key=estate.key.id)]
 
     return paths
 
@@ -35,6 +36,9 @@ CASES: Final[dict[str, Case]] = {
     r"^v1/responses/(?P<response_id>[^/]+)/cancel/?$": _of("/v1/responses/{response}/cancel"),
     r"^v1/responses/(?P<response_id>[^/]+)/?$": _of("/v1/responses/{response}"),
     r"^v1/responses/(?P<response_id>[^/]+)/input_items/?$": _of("/v1/responses/{response}/input_items"),
+    "^v1/files/?$": _fixed("/v1/files", "/v1/files?limit=10000&order=asc"),
+    r"^v1/files/(?P<file_id>[^/]+)/?$": _of("/v1/files/{file}"),
+    r"^v1/files/(?P<file_id>[^/]+)/content/?$": _of("/v1/files/{file}/content"),
     "^v1/models/?$": _fixed("/v1/models"),
     "^v1/models/(?P<name>.+?)/?$": _fixed("/v1/models/test-model"),
     "^v1/usage/?$": _of("/v1/usage?tenant={tenant}&tenant_id={tenant}"),

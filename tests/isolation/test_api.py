@@ -48,11 +48,24 @@ def test_a_foreign_response_is_as_unknown_as_one_that_never_was(world: World) ->
     assert unlike == []
 
 
+def test_a_foreign_file_is_as_unknown_as_one_that_never_was(world: World) -> None:
+    before, never = world.friend.fingerprint(), world.friend.file_id[:-4] + "0000"
+    client = world.clients["a stranger's key"]
+    told = []
+    for file_id in (world.friend.file_id, never):
+        about = [("GET", ""), ("GET", "/content"), ("HEAD", "/content"), ("DELETE", "")]
+        answers = [ask(client, method, f"/files/{file_id}{rest}") for method, rest in about]
+        assert {answer.status for answer in answers} == {404}
+        told.append([answer.body.decode().replace(file_id, "") for answer in answers])
+    assert told[0] == told[1]
+    assert world.friend.fingerprint() == before
+
+
 def test_no_call_tells_anything_of_the_friend(world: World) -> None:
     found = []
     for call in CALLS:
         path = call.path.replace("{response_id}", world.friend.response_id).replace("{model}", MODEL)
-        path = path.replace("{name}", MODEL).removeprefix("/v1")
+        path = path.replace("{name}", MODEL).replace("{file_id}", world.friend.file_id).removeprefix("/v1")
         body = {"model": MODEL, "input": "Hello"} if call.body is not None else None
         for who, client in world.clients.items():
             if body is not None and who == "a stranger's key":

@@ -13,12 +13,13 @@ from django.db import connection
 from django.utils import timezone
 
 from responses_api.models import IdempotentRequest, Item
+from responses_api.services import indexing
 from tenants import audit
 from tenants.keys import new_key, revoke_key
 from tenants.models import ApiKey, AuditEvent, Invitation, Limit, Membership, Tenant, ToolPolicy, UsageRecord
 from tenants.models.membership import MEMBER, OWNER
 from tenants.scoping import tenant_scope
-from tests.integration.builders import stored
+from tests.integration.builders import stored, stored_file
 from tests.support.tenants import make_tenant
 
 
@@ -35,6 +36,7 @@ class Estate:
     revoked_text: str
     response_id: str
     continued_id: str
+    file_id: str
     invitation_digest: str = ""
     """What the database holds of the link that invites into this tenant."""
     objects: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +46,14 @@ class Estate:
     def secrets(self) -> set[str]:
         """What nobody else may read: the mark and the ids of everything."""
         ids = {str(value) for value in self.objects.values()}
-        told = (self.mark, self.key_text, self.response_id, self.continued_id, self.invitation_digest)
+        told = (
+            self.mark,
+            self.key_text,
+            self.response_id,
+            self.continued_id,
+            self.file_id,
+            self.invitation_digest,
+        )
         return {*told, str(self.tenant.id), *ids}
 
     def fingerprint(self) -> dict[str, str]:
@@ -82,7 +91,9 @@ def make_estate(name: str) -> Estate:
     revoked, revoked_text = new_key(tenant, name=f"revoked {mark}")
     first = stored(tenant, f"question {mark}", f"answer {mark}", metadata={"mark": mark})
     second = stored(tenant, "and?", f"more {mark}", previous_response_id=first["id"])
-    estate = Estate(mark, tenant, owner, member, key, key_text, revoked_text, first["id"], second["id"])
+    file = stored_file(tenant, f"file {mark}", f"content {mark}".encode())
+    told = (first["id"], second["id"], file["id"])
+    estate = Estate(mark, tenant, owner, member, key, key_text, revoked_text, *told)
     with tenant_scope(tenant.id):
         revoke_key(revoked)
         for user, role in ((member, MEMBER), (owner, OWNER)):  # the last one is asked for
@@ -107,6 +118,7 @@ def _fill(estate: Estate, membership: Membership) -> None:
     UsageRecord.objects.update(model=mark)
     record = UsageRecord.objects.get(response_id=estate.response_id)
     audit.record("test.made", mark, tenant_id=tenant.id)
+    indexing.store_chunks(tenant.id, estate.file_id, [indexing.NewChunk(f"chunk {mark}")])
     IdempotentRequest.objects.create(
         tenant=tenant, key=f"once-{mark}", digest=bytes(32), response_id=estate.response_id
     )
@@ -120,6 +132,7 @@ def _fill(estate: Estate, membership: Membership) -> None:
             "tenants.ToolPolicy": policy.id,
             "tenants.UsageRecord": record.pk,
             "tenants.AuditEvent": _latest_audit(),
+            "responses_api.File": estate.file_id,
             "responses_api.Response": estate.response_id,
             "responses_api.Item": Item.objects.filter(response_id=estate.response_id).values_list(
                 "pk", flat=True

@@ -9,9 +9,11 @@ from responses_api.services.access import Scope
 
 JSON = "application/json"
 SSE = "text/event-stream"
+FORM = "multipart/form-data"
+BYTES = "application/octet-stream"
 
 Method = Literal["get", "post", "delete"]
-Tag = Literal["Responses", "Models", "Usage", "Operations", "Reference"]
+Tag = Literal["Responses", "Files", "Models", "Usage", "Operations", "Reference"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class Call:
     refusals: tuple[Refusal, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
+    body_media: str = JSON
     body_examples: dict[str, Json] = field(default_factory=dict)
     scope: Scope | None = None
     """The scope that a key needs for it; None: it needs no key."""

@@ -2,8 +2,8 @@
 
 from typing import Final, get_args
 
+from responses_api.http.reference import files, usage, websocket
 from responses_api.http.reference import refusals as r
-from responses_api.http.reference import usage, websocket
 from responses_api.http.reference.call import JSON, SSE, Answer, Call, Parameter
 from responses_api.http.reference.examples import ASKED, MODEL, RESPONSE_ID
 from responses_api.http.reference.schemas import COMPACT_BODY, COUNT_BODY
@@ -282,6 +282,7 @@ CALLS: Final[tuple[Call, ...]] = (
         answers=(Answer(description="The count.", content={JSON: answers.TokenCount}),),
         refusals=_GENERATED,
     ),
+    *files.CALLS,
     Call(
         method="get",
         path="/v1/models",

@@ -8,7 +8,7 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any, Final
 
-from responses_api.http.reference.call import JSON, Answer, Call, Parameter
+from responses_api.http.reference.call import FORM, JSON, Answer, Call, Parameter
 from responses_api.http.reference.calls import CALLS
 from responses_api.http.reference.examples import EXAMPLES
 from responses_api.http.reference.refusals import RATE_HEADERS, Refusal
@@ -31,6 +31,7 @@ OpenAI's Responses API speaks it: give it this server's address with `/v1`, and 
 """
 _TAGS: Final = {
     "Responses": "Ask models, and read what was stored.",
+    "Files": "Keep files, for models to read and to be searched.",
     "Models": "What can be asked.",
     "Usage": "What was used, what it cost, and where limits stand.",
     "Operations": "For who runs the service.",
@@ -155,14 +156,20 @@ def _parameter(parameter: Parameter) -> Json:
     return shown
 
 
+_BODIES: Final = {
+    JSON: "JSON; compressed by gzip or zstd where `Content-Encoding` says so.",
+    FORM: "A form, as browsers send it; not compressed.",
+}
+
+
 def _body(call: Call) -> Json:
     content: Json = {"schema": ref(call.body)}
     if call.body_examples:
         content["examples"] = {name: {"value": value} for name, value in call.body_examples.items()}
     return {
         "required": True,
-        "description": "JSON; compressed by gzip or zstd where `Content-Encoding` says so.",
-        "content": {JSON: content},
+        "description": _BODIES[call.body_media],
+        "content": {call.body_media: content},
     }
 
 
@@ -181,6 +188,8 @@ def _described(headers: Mapping[str, str]) -> Json:
 def _content(answer: Answer, shape: Any) -> Json:
     if shape is str:
         return {"schema": {"type": "string"}}
+    if shape is bytes:
+        return {"schema": {"type": "string", "format": "binary"}}
     if shape is dict:
         return {"schema": {"type": "object"}}
     example = {"example": EXAMPLES[shape]} if answer.status == 200 else {}

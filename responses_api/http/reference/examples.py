@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from responses_api.protocol import events
+from responses_api.protocol.files import file_object
 from responses_api.protocol.plain import Json
 from responses_api.protocol.published import answers
 from responses_api.protocol.published.events import EventStream
@@ -13,6 +14,7 @@ from responses_api.protocol.response import snapshot, stored_item, usage
 from responses_api.protocol.sse import encode
 
 MODEL: Final = "smollm2"
+FILE_ID: Final = "file_019ad2b8f6c04c1d7e3b9a5f2680d4c7e1b3a9f5d2e8"
 RESPONSE_ID: Final = "resp_019ad2b8f6c0d2f1c07b1e5a4c0f9a3be8d471266a5b"
 
 _MESSAGE_ID: Final = "msg_019ad2b8f6f1a95e03c2d7b84f16e0927c5da83b1e40"
@@ -41,6 +43,16 @@ _RESPONSE: Final = snapshot(
 )
 _EVENT: Final = {**events.output_text_delta(_MESSAGE_ID, 0, 0, "Hello"), "sequence_number": 4}
 _MODEL: Final[Json] = {"id": MODEL, "object": "model", "created": _CREATED_AT, "owned_by": "local"}
+_FILE: Final = file_object(
+    file_id=FILE_ID,
+    filename="herons.pdf",
+    size=182_417,
+    purpose="user_data",
+    status="processed",
+    status_details=None,
+    created_at=_CREATED_AT,
+    expires_at=None,
+)
 
 
 def _list(entry: Json) -> Json:
@@ -70,6 +82,9 @@ EXAMPLES: Final[dict[Any, Any]] = {
         "usage": usage(input_tokens=139, output_tokens=43),
     },
     answers.TokenCount: {"object": "response.input_tokens", "input_tokens": 12},
+    answers.File: _FILE,
+    answers.FileList: _list(_FILE),
+    answers.DeletedFile: {"id": FILE_ID, "object": "file", "deleted": True},
     answers.Model: _MODEL,
     answers.ModelList: {"object": "list", "data": [_MODEL]},
     UsageReport: {

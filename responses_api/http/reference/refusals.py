@@ -116,6 +116,38 @@ NO_RESPONSE: Final = _the(
     "No such response for this key: unknown, deleted and somebody else's look alike.",
     not_found("Response with id 'resp_1' not found."),
 )
+NO_FILE: Final = _the(
+    "No such file for this key: unknown, deleted, expired and somebody else's look alike.",
+    not_found("File with id 'file_1' not found."),
+    "file_not_found",
+)
+BAD_FORM: Final = _the(
+    "The body is no well-formed form, or its file is empty, or has a name that none can have.",
+    invalid_request("'file' is empty.", param="file"),
+    "bad_form",
+)
+FILE_TOO_LARGE: Final = _the(
+    "The file is larger than the server takes.",
+    invalid_request(
+        "'file' is larger than the 67108864 bytes that a file may have.", param="file", status=413
+    ),
+    "file_too_large",
+)
+STORAGE_FULL: Final = _the(
+    "The tenant's files have as many bytes as they may have together.",
+    invalid_request(
+        "The files of this tenant may have 1073741824 bytes together, and 'file' does not fit beside those that are "
+        "stored; delete some first.",
+        param="file",
+        code="storage_full",
+        status=413,
+    ),
+)
+NO_FORM: Final = _the(
+    "The body's `Content-Type` is not `multipart/form-data`, or it is compressed.",
+    invalid_request("The header Content-Type must be multipart/form-data, with its boundary.", status=415),
+    "no_form",
+)
 NO_MODEL: Final = _the(
     "No such model for this key.",
     invalid_request("The model 'no-such' does not exist.", param="model", code="model_not_found", status=404),

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from responses_api.protocol.files import LONGEST_SECONDS, PURPOSES, SHORTEST_SECONDS
 from responses_api.protocol.plain import Json
 from responses_api.protocol.published import answers, events, response, usage
 from responses_api.protocol.request_body import COMPACTED, COUNTED, CreateResponseBody
@@ -18,6 +19,7 @@ REF: Final = "#/components/schemas/"
 COUNT_BODY: Final = "CountTokensBody"
 COMPACT_BODY: Final = "CompactBody"
 MESSAGE_BODY: Final = "ResponseCreateMessageBody"
+UPLOAD_BODY: Final = "UploadFileBody"
 
 _REQUESTS: Final[tuple[Any, ...]] = (CreateResponseBody,)
 _ANSWERS: Final[tuple[Any, ...]] = (
@@ -27,6 +29,9 @@ _ANSWERS: Final[tuple[Any, ...]] = (
     answers.DeletedResponse,
     answers.TokenCount,
     answers.CompactedWindow,
+    answers.File,
+    answers.FileList,
+    answers.DeletedFile,
     answers.Model,
     answers.ModelList,
     usage.UsageReport,
@@ -41,6 +46,43 @@ _ANSWERS: Final[tuple[Any, ...]] = (
 
 _OF_HTTP: Final = frozenset({"stream", "stream_options"})
 """What says nothing over WebSocket, and is ignored there."""
+
+
+_UPLOAD: Final[Json] = {
+    "title": UPLOAD_BODY,
+    "description": "A form with a file. Other fields are ignored.",
+    "type": "object",
+    "properties": {
+        "file": {
+            "type": "string",
+            "format": "binary",
+            "contentMediaType": "application/octet-stream",
+            "minLength": 1,
+            "description": "The file, with its name.",
+        },
+        "purpose": {
+            "type": "string",
+            "enum": list(PURPOSES),
+            "description": "What it is for: `vision` for images, whose text is not read.",
+        },
+        "expires_after[anchor]": {
+            "type": "string",
+            "const": "created_at",
+            "description": "From when on `expires_after[seconds]` counts.",
+        },
+        "expires_after[seconds]": {
+            "type": "integer",
+            "minimum": SHORTEST_SECONDS,
+            "maximum": LONGEST_SECONDS,
+            "description": "After how many seconds it is deleted. Left out: it is kept until somebody deletes it.",
+        },
+    },
+    "required": ["file", "purpose"],
+    "dependentRequired": {
+        "expires_after[seconds]": ["expires_after[anchor]"],
+        "expires_after[anchor]": ["expires_after[seconds]"],
+    },
+}
 
 
 class _Plainly(GenerateJsonSchema):
@@ -59,6 +101,7 @@ def components() -> Json:
         COUNT_BODY: _counted(create),
         COMPACT_BODY: _compacted(create),
         MESSAGE_BODY: _over_websocket(create),
+        UPLOAD_BODY: _UPLOAD,
     }
     return dict(sorted({**requests, **_named(_ANSWERS, str)}.items()))
 

@@ -86,6 +86,49 @@ class CompactedWindow(TypedDict):
 
 
 @shape
+class File(TypedDict):
+    """A file that was uploaded."""
+
+    id: str
+    object: Literal["file"]
+    bytes: int
+    """Its size."""
+    created_at: int
+    """Unix seconds."""
+    expires_at: int | None
+    """When it is deleted by itself, in unix seconds; null for never."""
+    filename: str
+    """Its name, without folders and without what cannot be seen."""
+    purpose: Literal["assistants", "user_data", "vision"]
+    status: Literal["uploaded", "processed", "error"]
+    """`uploaded` while its text is being read, then `processed`; `error` where none could be read. The content is there
+    in any case."""
+    status_details: str | None
+    """What there is to say of its status: why its text could not be read."""
+
+
+@shape
+class FileList(TypedDict):
+    """A page of files."""
+
+    object: Literal["list"]
+    data: list[File]
+    first_id: str | None
+    last_id: str | None
+    """What `after` takes to get the next page."""
+    has_more: bool
+
+
+@shape
+class DeletedFile(TypedDict):
+    """The file is gone for good."""
+
+    id: str
+    object: Literal["file"]
+    deleted: Literal[True]
+
+
+@shape
 class Model(TypedDict):
     """A model that can be asked."""
 

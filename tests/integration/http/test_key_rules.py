@@ -15,6 +15,7 @@ from responses_api.services.access import Visitor, caller
 from tenants import last_use
 from tenants.keys import forget, issue_key
 from tenants.models import ApiKey, Tenant
+from tenants.models.key import all_scopes
 from tenants.scoping import operator_scope
 from tests.integration.fixtures import MODEL, client
 from tests.integration.websocket.conftest import Connect, connect  # noqa: F401  (a fixture)
@@ -37,8 +38,14 @@ CALLS = [
     ("GET", "/responses/resp_1/input_items", "responses:read"),
     ("GET", "/models", "models:read"),
     ("GET", f"/models/{MODEL}", "models:read"),
+    ("POST", "/files", "files:write"),
+    ("DELETE", "/files/file_1", "files:write"),
+    ("GET", "/files", "files:read"),
+    ("GET", "/files/file_1", "files:read"),
+    ("GET", "/files/file_1/content", "files:read"),
+    ("HEAD", "/files/file_1/content", "files:read"),
 ]
-SCOPES = ["responses:write", "responses:read", "models:read", "usage:read"]
+SCOPES = all_scopes()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from responses_api.http import create, follow, urls
+from responses_api.http import create, files, follow, upload, urls
 from responses_api.http.authentication import KeyAuthentication
 from responses_api.http.reference.calls import CALLS
 from responses_api.http.routing import ENDPOINTS
@@ -31,7 +31,9 @@ def test_every_method_of_every_view_declares_its_scope_or_needs_no_key(pattern: 
 def test_the_reference_tells_the_scope_that_is_asked_for() -> None:
     for call in CALLS:
         if call.method == "post" and call.path in ENDPOINTS:
-            assert call.scope == create.SCOPE, call.name
+            assert call.scope == (upload if call.path == "/v1/files" else create).SCOPE, call.name
+        elif call.name == "downloadFile":
+            assert call.scope == files.SCOPE
         else:
             answered = view(pattern_of(call))
             assert call.scope == getattr(answered, "scopes", {}).get(call.method), call.name
