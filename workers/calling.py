@@ -1,6 +1,6 @@
 """The function calls of one answer: each is held until it is named, judged, and then told as it grows."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
 from responses_api.protocol import events, ids
@@ -46,6 +46,14 @@ class Calls:
         call.held.append(delta.arguments)
         if call.call_id and call.name:
             self._announce(call)
+
+    def end_round(self) -> None:
+        """An answer has ended: its upstream's names for its calls say nothing of the next one's."""
+        self._calls.clear()
+
+    def take_up(self, ids: Iterable[str]) -> None:
+        """The call ids that another attempt told."""
+        self._ids.update(ids)
 
     def announce_late(self, *, cut_short: bool) -> None:
         """Calls whose id never came get one; without a name there is no call, which only a cut excuses. Raises

@@ -5,7 +5,7 @@ done, in that order and once; at most one message or reasoning item is open, whi
 snapshot of the terminal event is what the events told.
 """
 
-from collections.abc import Callable, Container, Hashable
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any
 
 from responses_api.protocol import event_types, events, ids
@@ -22,7 +22,9 @@ from workers.backends.parts import (
     Compacted,
     ForeignItem,
     Part,
+    Receipt,
     RefusedCall,
+    RoundEnd,
     StateReport,
     Stop,
     UsageReport,
@@ -39,7 +41,9 @@ from workers.items import (
     state_at_the_end,
     state_when_broken_off,
 )
-from workers.rulings import Admission, Rulings
+from workers.receipts import ReceiptItem, Receipts
+from workers.resuming import taken_up
+from workers.rulings import Admission, Judged, Rulings
 from workers.speaking import Speech
 
 _CUT_SHORT = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -86,6 +90,15 @@ class Emitter:
         self._frames = Frames(pad)
         self._speech = Speech(self._frames, dialect, self._open_spoken)
         self._calls = Calls(self._frames, self._rulings, new_id, self._open_call)
+        self._receipts = Receipts(
+            self._frames,
+            dialect,
+            self._rulings,
+            new_id=new_id,
+            place=lambda: len(self._items),
+            open_item=self._open_item,
+            close=self._close,
+        )
         self._seal = seal
         self._include = include
         self._feeders: dict[type, Callable[[Any], None]] = {
@@ -96,6 +109,8 @@ class Emitter:
             ForeignItem: self._feed_foreign,
             Compacted: self._feed_compacted,
             RefusedCall: self._feed_refused,
+            Receipt: self._receipts.feed,
+            RoundEnd: self._feed_round_end,
             UsageReport: self._feed_usage,
             Stop: self._feed_stop,
         }
@@ -129,6 +144,16 @@ class Emitter:
             return self._final
         output = [item.done or item.shape("in_progress") for item in self._items]
         return {**self._base, "output": output, "usage": self._usage}
+
+    @property
+    def told_items(self) -> list[Json]:
+        """The items that are done, as they are stored: what the conversation goes on with."""
+        return [item.done for item in self._items if item.done is not None]
+
+    @property
+    def told_calls(self) -> int:
+        """How many calls were told so far, whoever runs them."""
+        return self._rulings.told
 
     def score(self) -> Json | None:
         """How the stream was cut, once it has ended: with the response all that it takes to tell it again."""
@@ -165,12 +190,37 @@ class Emitter:
             self._frames.tell(events.truncation(truncation.to_plain()))
 
     def start(self) -> None:
-        """`response.created`, perhaps `response.queued`, and `response.in_progress`; and what was truncated so far."""
+        """`response.created`, perhaps `response.queued`, and `response.in_progress`; and what was truncated so far.
+
+        Nothing where another attempt was taken up: it has begun.
+        """
+        if self._frames.next:
+            return
         first = events.waiting(self._waiting) if self._waiting else [events.created(self._base)]
         for event in (*first, events.in_progress(self._base)):
             self._frames.tell(event)
         if event_types.TRUNCATION in self._base:
             self._frames.tell(events.truncation(self._base[event_types.TRUNCATION]))
+
+    def resume(self, told: Sequence[Json], judged: Judged = lambda item: None) -> None:
+        """Take up what another attempt told, as many events as `last_round_end` says, in the place of `start`.
+
+        They count as told, with their numbers; what follows goes on behind them. Calls that were being run have failed,
+        which is told now. `judged` says what the tool policies say of the calls that were run.
+        """
+        if not told:
+            return
+        taken = taken_up(told)
+        self._frames.take_up(told)
+        self._items = [*taken.items]
+        if taken.truncation is not None:
+            self._base = {**self._base, event_types.TRUNCATION: taken.truncation}
+        items = [item.shape("in_progress") for item in taken.items]
+        self._calls.take_up(item["call_id"] for item in items if item["type"] == "function_call")
+        self._rulings.take_up(items, judged)
+        for receipt in taken.open:
+            self._receipts.go_on(receipt, "failed")
+            self._close(receipt, "failed")
 
     def feed(self, part: Part) -> None:
         """Take in one part. Raises `ProtocolError` for a call that may not be or that makes no sense."""
@@ -186,6 +236,8 @@ class Emitter:
         """
         if not self._may_end():
             return
+        if not self._receipts.are_done:
+            raise RuntimeError("a receipt is open: it must be done before the response is")
         reason = _CUT_SHORT.get(self._stop.reason) if self._stop else None
         try:
             self._calls.announce_late(cut_short=reason is not None)
@@ -317,6 +369,8 @@ class Emitter:
     def _closed_shape(self, item: Item, status: str) -> Json:
         if isinstance(item, Call):
             self._calls.close(item, status)
+        elif isinstance(item, ReceiptItem):
+            self._receipts.tell_arguments(item)
         elif isinstance(item, Foreign) and item.upstream_id and self._seal is not None:
             return {**item.shape(status), ITEM_STATE: self._seal("item", {"id": item.upstream_id})}
         elif isinstance(item, Spoken):
@@ -325,15 +379,24 @@ class Emitter:
                 return {**item.shape(status), "encrypted_content": self._seal("reasoning", item.states)}
         return item.shape(status)
 
-    def _close_open(self, state: Callable[[Item], str]) -> None:
+    def _close_open(self, state: Callable[[Item], str], *, but: type[Item] | None = None) -> None:
         for item in self._items:
-            if item.done is None:
+            if item.done is None and type(item) is not but:
                 self._close(item, state(item))
 
     # ------------------------------------------------------------------ the rest
 
     def _feed_usage(self, report: UsageReport) -> None:
         self._usage, self._usage_at = report.to_usage(), self._frames.next
+
+    def _feed_round_end(self, _: RoundEnd) -> None:
+        """The model's answer has ended, and the response goes on. Raises `ProtocolError` for a call without a name."""
+        self._calls.announce_late(cut_short=False)
+        self._drop_orphaned_state()
+        self._close_open(state_at_the_end, but=ReceiptItem)
+        self._calls.end_round()
+        self._foreign.clear()
+        self._stop = None
 
     def _feed_stop(self, stop: Stop) -> None:
         self._stop = stop

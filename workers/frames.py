@@ -3,7 +3,7 @@
 `sequence_number` counts every event from 0 (specification, "Streaming").
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from responses_api.protocol.event_types import PADDED_TYPES, Dialect
 from responses_api.protocol.plain import Json
@@ -25,6 +25,11 @@ class Frames:
         self._framed = self._numbered if pad is None else self._padded
         self._frames: list[bytes] = []
         self._log: list[Json | Delta] = []
+
+    def take_up(self, told: Sequence[Json]) -> None:
+        """Events that another attempt told: they count, and are not told again."""
+        self.next = len(told)
+        self._log = list[Json | Delta](told)
 
     def tell(self, event: Json) -> None:
         """An event that is no delta."""

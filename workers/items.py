@@ -17,6 +17,8 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode
 from workers.backends.parts import ReasoningDelta, RefusalDelta, SummaryDelta, TextDelta
 from workers.backends.text import GrowingText
+from workers.receipts import ReceiptItem
+from workers.resuming import TakenUp
 
 Place = tuple[str, int, int]
 """Item id, output index, index of the part in its list."""
@@ -266,7 +268,7 @@ class Foreign:
 _FINAL = ("completed", "incomplete", "failed")
 _OURS = (ITEM_STATE, OPENED_STATE)
 
-Item = Spoken | Call | Compaction | Foreign
+Item = Spoken | Call | Compaction | Foreign | ReceiptItem | TakenUp
 
 
 def state_at_the_end(item: Item) -> str:

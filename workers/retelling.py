@@ -5,13 +5,14 @@ and under the ids that it had, until there is nothing left of it. From there on 
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from responses_api.protocol import event_types as t
 from responses_api.protocol.ids import IdFactory
 from responses_api.protocol.plain import Json
+from responses_api.protocol.server_tools import is_receipt
 from responses_api.protocol.sse import decode, frames_of, frames_to_data
 from responses_api.protocol.wording import REPLACEMENT
 from workers.backends.logprobs import cut_logprobs
@@ -24,6 +25,7 @@ from workers.backends.parts import (
     SummaryDelta,
     TextDelta,
 )
+from workers.resuming import last_round_end
 
 Told = Sequence[bytes]
 """The data of the events that were told of a response, in order."""
@@ -63,17 +65,24 @@ class _Heard:
 
 
 class Retelling:
-    """What was told of a response, while its generation catches up with it."""
+    """What was told of a response, while its generation catches up with it. Its finished rounds are not generated
+    again: they are taken up. `of_our_tools` says whether items of a type are receipts of tools that the service runs.
+    """
 
-    def __init__(self, told: Told, new_id: IdFactory) -> None:
+    def __init__(
+        self, told: Told, new_id: IdFactory, of_our_tools: Callable[[str], bool] = is_receipt
+    ) -> None:
         self._told: Final = told
         self._fresh_id = new_id
-        self._at = 0
         events = [decode(data) for data in told]
         self._openings = sum(event["type"] in _OPENING for event in events)
-        added = [event for event in events if event["type"] == t.OUTPUT_ITEM_ADDED]
+        self._at = last_round_end(events, of_our_tools)
+        self.finished: Final[Sequence[Json]] = events[: self._at]
+        """The events up to the end of the last finished round, for `Emitter.resume`: the rest is told again."""
+        rest = events[self._at :]
+        added = [event for event in rest if event["type"] == t.OUTPUT_ITEM_ADDED]
         self._ids: deque[str] = deque(event["item"]["id"] for event in added)
-        self._pieces = deque(_pieces(events))
+        self._pieces = deque(_pieces(rest))
         self._told_calls = sum(piece.item is not None for piece in self._pieces)
         self._heard: list[_Heard] = []
         self._calls: dict[Any, int] = {}

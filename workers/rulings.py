@@ -1,6 +1,6 @@
-"""Rulings: which calls of one answer were told and which were left out, and what decided about each. Pure."""
+"""Rulings: which calls of one response were told and which were left out, and what decided about each. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from responses_api.protocol.admission import Judgement
@@ -11,6 +11,10 @@ from workers.backends.parts import RefusedCall
 
 # No model means as many.
 _MOST_LEFT_OUT: Final = 256
+
+
+Judged = Callable[[Json], tuple[str, Sequence[Verdict]] | None]
+"""Says of an item which tool the model called by it, and what the tool policies say; None where it tells no call."""
 
 
 class Admission(Protocol):
@@ -37,6 +41,11 @@ class Rulings:
         self._decisions: list[Json] = []
 
     @property
+    def told(self) -> int:
+        """How many calls were told: of functions, and of tools that the backend or the service runs."""
+        return len(self._called) + len(self._ran)
+
+    @property
     def decisions(self) -> list[Json]:
         """Which rule of which tool policy let or refused each call; empty where none is in force, or nothing called."""
         return self._decisions
@@ -58,12 +67,26 @@ class Rulings:
 
     def tell_item(self, item: Json) -> None:
         """An item of a tool that the upstream runs is told now. Raises `ProtocolError` for one that may not be."""
-        told = len(self._called) + len(self._ran)
-        judgement = self._admission.judge_item(item, told) if self._admission else Judgement()
+        judgement = self._admission.judge_item(item, self.told) if self._admission else Judgement()
         self._decide(item["type"], None, judgement.verdicts)
         if judgement.error is not None:
             raise judgement.error
         self._ran.append(item["type"])
+
+    def take_up(self, items: Iterable[Json], judged: Judged) -> None:
+        """Items that another attempt told; `judged` says which of them tell a call that was run."""
+        for item in items:
+            if item["type"] == "function_call":
+                judgement = self._admission.judge(item["name"], ()) if self._admission else Judgement()
+                self.tell(item["name"], item["call_id"], judgement.verdicts)
+            elif (ran := judged(item)) is not None:
+                self.tell_ran(ran[0], item["id"], ran[1])
+
+    def tell_ran(self, name: str, item_id: str, verdicts: Sequence[Verdict]) -> None:
+        """A call that the service runs, or was denied to run, is told now by the receipt with this id."""
+        is_denied = any(verdict.effect == "deny" for verdict in verdicts)
+        (self._left_out if is_denied else self._ran).append(name)
+        self._decide(name, item_id, verdicts)
 
     def leave_out(self, refused: RefusedCall) -> Json:
         """A call was left out; what the response tells of all that were. Raises `ProtocolError` for too many."""
@@ -74,7 +97,7 @@ class Rulings:
         told = [
             {name: value for name, value in decision.items() if name not in ("call_id", "effect")}
             for decision in self._decisions
-            if decision["effect"] == "deny"
+            if decision["effect"] == "deny" and decision["call_id"] is None
         ]
         return {"refused_calls": told}
 

@@ -1,16 +1,21 @@
 """Rules S4, S5 and S7: the life of one output item within a stream."""
 
 from responses_api.conformance.parts import PART_EVENTS, PartLife
+from responses_api.conformance.receipts import Steps
 from responses_api.conformance.violations import Findings
 from responses_api.protocol import event_types as t
 from responses_api.protocol.plain import Json
+from responses_api.protocol.receipts import has_arguments
+from responses_api.protocol.server_tools import ARGUMENTS_DELTAS, ARGUMENTS_DONES
 
-ITEM_EVENTS = PART_EVENTS | {
-    t.OUTPUT_ITEM_ADDED,
-    t.OUTPUT_ITEM_DONE,
-    t.FUNCTION_CALL_ARGUMENTS_DELTA,
-    t.FUNCTION_CALL_ARGUMENTS_DONE,
-}
+_ARGUMENTS_DELTAS = ARGUMENTS_DELTAS | {t.FUNCTION_CALL_ARGUMENTS_DELTA}
+_ARGUMENTS_DONES = ARGUMENTS_DONES | {t.FUNCTION_CALL_ARGUMENTS_DONE}
+_ITEM_EVENTS = PART_EVENTS | _ARGUMENTS_DELTAS | _ARGUMENTS_DONES | {t.OUTPUT_ITEM_ADDED, t.OUTPUT_ITEM_DONE}
+
+
+def is_of_item(event: Json) -> bool:
+    """Whether an event is about an item: those of a tool that the server runs say so by naming one."""
+    return event["type"] in _ITEM_EVENTS or ("item_id" in event and "output_index" in event)
 
 
 class ItemLife:
@@ -24,6 +29,7 @@ class ItemLife:
         self._parts: dict[tuple[str, object], PartLife] = {}
         self._deltas: list[str] = []
         self._arguments: str | None = None
+        self._steps = Steps(index, findings)
 
     def take(self, event: Json) -> None:
         """Check one event about this item and remember it."""
@@ -62,13 +68,14 @@ class ItemLife:
         self._findings.require(
             named == known, "S5", f"{kind} names {named!r}, but item {self.index} is {known!r}"
         )
-        if kind == t.FUNCTION_CALL_ARGUMENTS_DELTA:
+        self._steps.take(kind, self.added or {})
+        if kind in _ARGUMENTS_DELTAS:
             if self._arguments is not None:
                 self._findings.add("S7", f"arguments of item {self.index} go on after they were done")
             self._deltas.append(str(event.get("delta", "")))
-        elif kind == t.FUNCTION_CALL_ARGUMENTS_DONE:
+        elif kind in _ARGUMENTS_DONES:
             self._arguments_done(event)
-        else:
+        elif kind in PART_EVENTS:
             self._part(event).take(event)
 
     def _arguments_done(self, event: Json) -> None:
@@ -95,8 +102,13 @@ class ItemLife:
                 final.get(name) == added.get(name), "S5", f"the {name} of item {self.index} changed"
             )
         self._check_parts(final)
+        self._steps.check_end(final)
         if final.get("type") == "function_call":
-            self._check_call(added, final)
+            self._check_names(added, final, "call_id", "name")
+            self._check_arguments(final)
+        elif has_arguments(str(final.get("type"))):
+            self._check_names(added, final, "server_label", "name")
+            self._check_arguments(final)
 
     def _check_parts(self, final: Json) -> None:
         held: dict[tuple[str, object], Json] = {
@@ -110,12 +122,14 @@ class ItemLife:
         for field, index in held:
             self._findings.add("S6", f"{field}[{index}] of item {self.index} was never told by events")
 
-    def _check_call(self, added: Json, final: Json) -> None:
-        for name in ("call_id", "name"):
+    def _check_names(self, added: Json, final: Json, *names: str) -> None:
+        for name in names:
             steady = bool(final.get(name)) and final.get(name) == added.get(name)
             self._findings.require(steady, "S7", f"the {name} of item {self.index} is empty or changed")
+
+    def _check_arguments(self, final: Json) -> None:
         if self._arguments is None and final.get("status") != "incomplete":
-            self._findings.add("S7", f"item {self.index} has no function_call_arguments.done")
+            self._findings.add("S7", f"item {self.index} has no event that its arguments are done")
         self._findings.require(
             final.get("arguments") == "".join(self._deltas),
             "S7",

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from responses_api.conformance.items import ITEM_EVENTS, ItemLife
+from responses_api.conformance.items import ItemLife, is_of_item
 from responses_api.conformance.violations import Findings, Violation
 from responses_api.protocol import event_types as t
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
+from responses_api.protocol.server_tools import is_receipt
 from responses_api.protocol.sse import SseDecoder, SseEvent, decode
 
 Validate = Callable[[Json], Iterable[str]]
@@ -176,7 +177,7 @@ def _check_items(events: Sequence[Json], findings: Findings) -> None:
     for event in events:
         if event["type"] in t.TERMINAL_TYPES:
             final = _object(event.get("response"))
-        elif event["type"] in ITEM_EVENTS:
+        elif is_of_item(event):
             index = event.get("output_index")
             if not isinstance(index, int):
                 findings.add("S5", f"{event['type']} has no output_index")
@@ -202,7 +203,12 @@ def _check_outcome(final: Json, output: Sequence[Json], findings: Findings) -> N
     status = final.get("status")
     states = [item.get("status", "completed") for item in output]
     for index, state in enumerate(states):
-        if is_foreign(str(output[index].get("type"))):
+        kind = str(output[index].get("type"))
+        if is_receipt(kind):
+            is_told = state in ("completed", "failed") or (state == "incomplete" and status != "completed")
+            findings.require(is_told, "S8", f"output[{index}] is {state} in a response that is {status}")
+            continue  # several tools may run side by side when the response is broken off
+        if is_foreign(kind):
             continue  # its states are its vendor's
         if state not in ("completed", "incomplete") or (state == "incomplete" and status == "completed"):
             findings.add("S8", f"output[{index}] is {state} in a response that is {status}")

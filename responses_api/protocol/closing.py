@@ -11,6 +11,8 @@ from responses_api.protocol import events
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.fold import fold
 from responses_api.protocol.plain import Json
+from responses_api.protocol.receipts import has_arguments
+from responses_api.protocol.server_tools import ARGUMENTS_DONES
 
 _Place = tuple[str, int]
 """The list of the item that holds a part, and the part's index in it."""
@@ -43,7 +45,7 @@ class _Open:
             self.parts[_place(event)] = True
         elif kind in _PART_DONE:
             self.parts.pop(_place(event), None)
-        elif kind == t.FUNCTION_CALL_ARGUMENTS_DONE:
+        elif kind == t.FUNCTION_CALL_ARGUMENTS_DONE or kind in ARGUMENTS_DONES:
             self.has_arguments = True
 
 
@@ -91,6 +93,8 @@ def _close(index: int, item: Json, left: _Open, dialect: Dialect) -> Iterator[Js
             yield events.content_part_done(item["id"], index, place, part)
     if item["type"] == "function_call" and not left.has_arguments:
         yield events.function_call_arguments_done(item["id"], index, item["arguments"])
+    if has_arguments(item["type"]) and not left.has_arguments:
+        yield events.receipt_arguments_done(item["type"], item["id"], index, item["arguments"], dialect)
     yield events.output_item_done(index, item)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from responses_api.protocol import event_types as t
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.plain import Json
+from responses_api.protocol.server_tools import arguments_event, step_event
 
 _TERMINAL_BY_STATUS = {
     "completed": t.COMPLETED,
@@ -174,6 +175,31 @@ def function_call_arguments_done(item_id: str, output_index: int, arguments: str
         "output_index": output_index,
         "arguments": arguments,
     }
+
+
+def receipt_step(item_type: str, step: str, item_id: str, output_index: int, dialect: Dialect) -> Json:
+    """The receipt of a tool that the service runs has come to a step, named as the dialect names it."""
+    return {
+        "type": step_event(item_type, step, dialect),
+        "item_id": item_id,
+        "output_index": output_index,
+    }
+
+
+def receipt_arguments_delta(
+    item_type: str, item_id: str, output_index: int, delta: str, dialect: Dialect
+) -> Json:
+    """More of the arguments of a call that the service runs: all of them, as it knows them before."""
+    name = arguments_event(item_type, "delta", dialect)
+    return {"type": name, "item_id": item_id, "output_index": output_index, "delta": delta}
+
+
+def receipt_arguments_done(
+    item_type: str, item_id: str, output_index: int, arguments: str, dialect: Dialect
+) -> Json:
+    """The whole arguments of a call that the service runs, as JSON text."""
+    name = arguments_event(item_type, "done", dialect)
+    return {"type": name, "item_id": item_id, "output_index": output_index, "arguments": arguments}
 
 
 def _of_content(

@@ -9,6 +9,8 @@ from typing import Any
 
 from responses_api.protocol import event_types as t
 from responses_api.protocol.plain import Json
+from responses_api.protocol.receipts import broken_off
+from responses_api.protocol.server_tools import ARGUMENTS_DELTAS, ARGUMENTS_DONES
 
 
 def fold(events: Iterable[Json]) -> Json | None:
@@ -37,9 +39,7 @@ class ItemSoFar:
         """The item as far as it was told, `incomplete` unless it was finished."""
         if self.final is not None:
             return self.final
-        item = dict(self.start)
-        if "status" in item:
-            item["status"] = "incomplete"
+        item = dict(broken_off(self.start))
         if self.arguments:
             item["arguments"] = "".join(self.arguments)
         for field, parts in (("content", self.content), ("summary", self.summary)):
@@ -168,8 +168,8 @@ _HANDLERS: dict[str, Callable[[Folding, Any], None]] = {
     t.REASONING_SUMMARY_PART_ADDED: Folding.part_added,
     t.REASONING_SUMMARY_PART_DONE: Folding.part_done,
     t.REASONING_SUMMARY_TEXT_DELTA: Folding.delta,
-    t.FUNCTION_CALL_ARGUMENTS_DELTA: Folding.arguments_delta,
-    t.FUNCTION_CALL_ARGUMENTS_DONE: Folding.arguments_done,
+    **dict.fromkeys((t.FUNCTION_CALL_ARGUMENTS_DELTA, *ARGUMENTS_DELTAS), Folding.arguments_delta),
+    **dict.fromkeys((t.FUNCTION_CALL_ARGUMENTS_DONE, *ARGUMENTS_DONES), Folding.arguments_done),
     t.ERROR: Folding.failed,
     t.TRUNCATION: Folding.truncated,
 }

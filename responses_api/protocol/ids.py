@@ -5,6 +5,15 @@ Ids sort by time, so that they are good primary keys. Time and entropy are hande
 
 from collections.abc import Callable
 
+from responses_api.protocol.server_tools import (
+    FILE_SEARCH_CALL,
+    MCP_APPROVAL_REQUEST,
+    MCP_APPROVAL_RESPONSE,
+    MCP_CALL,
+    MCP_LIST_TOOLS,
+    canonical_type,
+)
+
 RESPONSE = "resp"
 MESSAGE = "msg"
 FUNCTION_CALL = "fc"
@@ -25,6 +34,11 @@ _ITEM_PREFIXES = {
     "function_call_output": FUNCTION_CALL_OUTPUT,
     "reasoning": REASONING,
     "compaction": COMPACTION,
+    MCP_LIST_TOOLS: "mcpl",
+    MCP_CALL: "mcp",
+    MCP_APPROVAL_REQUEST: "mcpr",
+    MCP_APPROVAL_RESPONSE: "mcpa",
+    FILE_SEARCH_CALL: "fs",
 }
 
 
@@ -44,5 +58,5 @@ def first_id(prefix: str, unix_ms: int) -> str:
 
 
 def item_prefix(item_type: str) -> str:
-    """The id prefix of an item type; vendor-prefixed types share `item`."""
-    return _ITEM_PREFIXES.get(item_type, "item")
+    """The id prefix of an item type, a receipt's in either spelling; other vendor-prefixed types share `item`."""
+    return _ITEM_PREFIXES.get(canonical_type(item_type), "item")

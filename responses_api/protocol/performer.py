@@ -9,6 +9,7 @@ text. A score (`protocol.score`) says only what comes next, one sign an event:
     . ] &     the text of the part is done; the part is done; its next annotation
     =         the arguments of the call are done
     a-z A-Z   a delta of 1 to 52 characters, (n) of any other number
+    :word:    the receipt has come to this step
     @n@ #n#   from here on it is item n; each delta has n log probabilities
     ! ?       the next of what is kept: a change of the snapshot that follows; a whole event
 
@@ -18,11 +19,13 @@ Specification: "Streaming".
 from typing import Any, Final
 
 from responses_api.protocol import event_types as t
-from responses_api.protocol import events
+from responses_api.protocol import events, receipts
 from responses_api.protocol.closing import text_done
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.items import ITEM_STATE
 from responses_api.protocol.plain import Json
+from responses_api.protocol.receipts import has_arguments
+from responses_api.protocol.server_tools import is_receipt
 
 _SLOTS: Final = {"[": "content", "{": "summary"}
 _UNTOLD: Final = {"usage": None, "error": None, "incomplete_details": None, "completed_at": None}
@@ -104,7 +107,7 @@ class Performer:
         if sign == ";":
             return events.output_item_done(self.item, item)
         if sign == "=":
-            return events.function_call_arguments_done(item["id"], self.item, item["arguments"])
+            return self._arguments_done(item)
         part = self.part
         if sign == "&":
             return self._annotate(part)
@@ -121,7 +124,7 @@ class Performer:
         text, logprobs = part.take(length, self.logprobs)
         item_id = self._output[self.item]["id"]
         if part.slot == "arguments":
-            return events.function_call_arguments_delta(item_id, self.item, text)
+            return self._arguments_delta(text)
         if part.slot == "summary":
             return events.reasoning_summary_text_delta(item_id, self.item, part.place, text)
         if part.shape["type"] == "refusal":
@@ -129,6 +132,29 @@ class Performer:
         if part.shape["type"] == "output_text":
             return events.output_text_delta(item_id, self.item, part.place, text, logprobs)
         return events.reasoning_delta(item_id, self.item, part.place, text, self._dialect)
+
+    def step(self, step: str) -> Json:
+        """The event that the receipt has come to a step. Raises LookupError where there is no item."""
+        item = self._output[self.item]
+        return events.receipt_step(item["type"], step, item["id"], self.item, self._dialect)
+
+    def type_of(self, item: int) -> str:
+        """The type of the item at an output index. Raises LookupError where there is none."""
+        kind: str = self._output[item]["type"]
+        return kind
+
+    def _arguments_delta(self, text: str) -> Json:
+        item = self._output[self.item]
+        if has_arguments(item["type"]):
+            place = (item["type"], item["id"], self.item)
+            return events.receipt_arguments_delta(*place, text, self._dialect)
+        return events.function_call_arguments_delta(item["id"], self.item, text)
+
+    def _arguments_done(self, item: Json) -> Json:
+        if has_arguments(item["type"]):
+            place = (item["type"], item["id"], self.item)
+            return events.receipt_arguments_done(*place, item["arguments"], self._dialect)
+        return events.function_call_arguments_done(item["id"], self.item, item["arguments"])
 
     def _annotate(self, part: Part) -> Json:
         place = part.annotations_at
@@ -161,7 +187,7 @@ class Performer:
         item = self._output[self.item]
         self._opened += 1
         self._parts[self.item] = []
-        if item["type"] == "function_call":
+        if item["type"] == "function_call" or has_arguments(item["type"]):
             self._parts[self.item].append(Part("arguments", 0, {"type": "call", "text": item["arguments"]}))
         return item
 
@@ -187,7 +213,7 @@ class Performer:
 
 def _begun(item: Json) -> Json:
     """An item as it is announced: with nothing in it."""
-    begun: Json = {**item}
+    begun: Json = {**receipts.begun(item)} if is_receipt(item["type"]) else {**item}
     if "status" in item:
         begun["status"] = "in_progress"
     if item["type"] == "message":

@@ -15,6 +15,8 @@ from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.obfuscation import padded
 from responses_api.protocol.performer import Performer, changed, changes
 from responses_api.protocol.plain import Json
+from responses_api.protocol.receipts import has_arguments, steps
+from responses_api.protocol.server_tools import ARGUMENTS_DELTAS, ARGUMENTS_DONES, step_of
 from responses_api.protocol.sse import encode, numbered_frame
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -35,7 +37,7 @@ _SIGNS: Final[dict[str, str]] = {
     t.REASONING_DONE: ".",
     t.REASONING_TEXT_DONE: ".",
     t.REASONING_SUMMARY_TEXT_DONE: ".",
-    t.FUNCTION_CALL_ARGUMENTS_DONE: "=",
+    **dict.fromkeys((t.FUNCTION_CALL_ARGUMENTS_DONE, *ARGUMENTS_DONES), "="),
     t.OUTPUT_TEXT_ANNOTATION_ADDED: "&",
 }
 _OPENINGS: Final = frozenset("^~>")
@@ -47,9 +49,11 @@ _DELTAS: Final = frozenset(
         t.REASONING_TEXT_DELTA,
         t.REASONING_SUMMARY_TEXT_DELTA,
         t.FUNCTION_CALL_ARGUMENTS_DELTA,
+        *ARGUMENTS_DELTAS,
     }
 )
-_TOKEN: Final = re.compile(r"([@#(])(\d+)[@#)]|(.)")
+_TOKEN: Final = re.compile(r"([@#(])(\d+)[@#)]|:([a-z_]+):|(.)")
+_STEP: Final = re.compile("[a-z_]+")
 
 
 Delta = tuple[int, int, int]
@@ -148,7 +152,9 @@ class _Writer:
 
     def _event(self, event: Json) -> None:
         sign = _SIGNS.get(event["type"])
-        if sign is None:
+        if sign is None and "output_index" in event:
+            self._step(event)
+        elif sign is None:
             self._keep("?", event)
         elif sign in _OPENINGS:
             self._opening(sign, event)
@@ -166,6 +172,19 @@ class _Writer:
             self._choose(event["output_index"])
         if self.performer.perform(sign) == event:
             self.signs.append(sign)
+        else:
+            self._keep("?", event)
+
+    def _step(self, event: Json) -> None:
+        """An event of a receipt, of which the score says only the step."""
+        step = step_of(event["type"], self.performer.type_of(event["output_index"])) or ""
+        if not _STEP.fullmatch(step):
+            self._keep("?", event)
+            return
+        if event["output_index"] != self.performer.item:
+            self._choose(event["output_index"])
+        if self.performer.step(step) == event:
+            self.signs.append(f":{step}:")
         else:
             self._keep("?", event)
 
@@ -187,11 +206,13 @@ def _events(final: Json, score: Json, dialect: Dialect) -> Iterator[Json]:
     performer = Performer(final, dialect)
     kept = iter(score.get("kept", ()))
     change: Json | None = None
-    for kind, number, sign in _TOKEN.findall(score["signs"]):
+    for kind, number, step, sign in _TOKEN.findall(score["signs"]):
         if kind == "@":
             performer.item = int(number)
         elif kind == "#":
             performer.logprobs = int(number)
+        elif step:
+            yield performer.step(step)
         elif sign == "!":
             change = next(kept)
         elif sign == "?":
@@ -218,8 +239,11 @@ def _plain(final: Json, dialect: Dialect) -> Json:
                 logprobs = len(part.get("logprobs") or ())
                 notes = "&" * len(part.get("annotations") or ())
                 signs.append(f"{sign}#{logprobs}#({len(text)}){notes}.]" if text else f"{sign}{notes}.]")
-        if item["type"] == "function_call":
+        told = [f":{step}:" for step in steps(item)]
+        signs += told[:1]
+        if item["type"] == "function_call" or has_arguments(item["type"]):
             signs.append(f"({len(item['arguments'])})=" if item["arguments"] else "=")
+        signs += told[1:]
         signs.append(";")
     score: Json = {"dialect": dialect, "signs": "".join(signs)}
     if final["error"] is not None:

@@ -27,6 +27,9 @@ _KNOWN_TO_OPENAI: Final = frozenset(
 )
 _CANONICAL: Final = {name.removeprefix(_VENDOR): name for name in _KNOWN_TO_OPENAI}
 
+RECEIPTS: Final = _KNOWN_TO_OPENAI - {MCP_APPROVAL_RESPONSE}
+"""The receipts that the service makes by itself; a hosted tool's that somebody added has a type of its own."""
+
 APPROVALS: Final = frozenset({MCP_APPROVAL_REQUEST, MCP_APPROVAL_RESPONSE})
 """Receipts that say nothing was called yet, or whether it may be."""
 
@@ -34,6 +37,11 @@ APPROVALS: Final = frozenset({MCP_APPROVAL_REQUEST, MCP_APPROVAL_RESPONSE})
 def canonical_type(item_type: str) -> str:
     """The item type in our own spelling; types that have no other come back as they are."""
     return _CANONICAL.get(item_type, item_type)
+
+
+def is_receipt(item_type: str) -> bool:
+    """Whether items of this type, in either spelling, are receipts of the service's own tools."""
+    return canonical_type(item_type) in RECEIPTS
 
 
 def told_type(item_type: str, dialect: Dialect) -> str:
@@ -60,3 +68,22 @@ def arguments_event(item_type: str, step: str, dialect: Dialect) -> str:
     """The type of the event that tells a call's arguments (`delta`, `done`): `antiphon:mcp_call_arguments.delta`."""
     told = f"{told_type(item_type, dialect)}_arguments.{step}"
     return told if ":" in told else f"response.{told}"
+
+
+ARGUMENTS_DELTAS: Final = frozenset(
+    {arguments_event(MCP_CALL, "delta", "open"), arguments_event(MCP_CALL, "delta", "openai")}
+)
+"""The events that tell more of a server-run call's arguments, in either spelling."""
+
+ARGUMENTS_DONES: Final = frozenset(
+    {arguments_event(MCP_CALL, "done", "open"), arguments_event(MCP_CALL, "done", "openai")}
+)
+"""The events that tell the whole arguments of a server-run call, in either spelling."""
+
+
+def step_of(event_type: str, told_type: str) -> str | None:
+    """The step that an event tells of an item whose type is told as this; None where it tells none."""
+    if ":" not in told_type and not is_receipt(told_type):
+        return None
+    step = event_type.removeprefix(step_event(told_type, "", "open"))
+    return step if step != event_type and step and "." not in step else None

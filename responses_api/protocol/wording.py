@@ -3,6 +3,8 @@
 PostgreSQL's `jsonb` has no NUL, UTF-8 has no lone surrogates, and a message has no room for a name of any length.
 """
 
+from typing import Any
+
 REPLACEMENT = "\ufffd"
 QUOTE_LIMIT = 64
 
@@ -17,6 +19,17 @@ def safe_text(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def safe_json(value: Any) -> Any:
+    """Plain JSON with each of its texts, the names of fields included, as `safe_text` makes it."""
+    if isinstance(value, str):
+        return safe_text(value)
+    if isinstance(value, dict):
+        return {safe_text(name): safe_json(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [safe_json(entry) for entry in value]
+    return value
 
 
 def quoted(text: str) -> str:

@@ -4,9 +4,10 @@ it sends.
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, get_args
 
 import openresponses_types
+from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel, ValidationError
 
 from responses_api.protocol.passthrough import is_foreign
@@ -14,6 +15,8 @@ from tests.support import described
 from tests.support.client import Json
 
 _STAND_IN: Json = {"type": "compaction", "id": "cmp_1", "encrypted_content": ""}
+
+_NAMED_BY_OPENAI = ("response.mcp_", "response.file_search_call.", "response.reasoning_text.")
 
 # Extension items and events (`vendor:name`) have no schema of their own.
 SEPARATOR = ":"
@@ -32,17 +35,33 @@ def _event_models() -> dict[str, type[BaseModel]]:
 EVENTS = _event_models()
 
 
+def _openai_models() -> dict[str, type[BaseModel]]:
+    union, _ = get_args(ResponseStreamEvent)
+    return {get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(union)}
+
+
+OPENAI_EVENTS = {name: model for name, model in _openai_models().items() if name.startswith(_NAMED_BY_OPENAI)}
+"""What only OpenAI's clients know by these names: raw reasoning, and the steps of tools that the server runs."""
+
+
 def event_faults(event: Json) -> Iterator[str]:
     """What is wrong with an event by its schemas; nothing when it is valid."""
     yield from described.event_faults(event)
     kind = event["type"]
     if SEPARATOR in kind:
         return
+    if kind in OPENAI_EVENTS:
+        yield from _faults(OPENAI_EVENTS[kind], event)
+        return
     if kind not in EVENTS:
         yield f"{kind} is not an event of the specification"
         return
+    yield from _faults(EVENTS[kind], _of_specification(event))
+
+
+def _faults(model: type[BaseModel], value: Json) -> Iterator[str]:
     try:
-        EVENTS[kind].model_validate(_of_specification(event))
+        model.model_validate(value)
     except ValidationError as error:
         yield str(error)
 

@@ -124,12 +124,17 @@ class Receipt:
     type has one: "in_progress", "completed", "incomplete" or "failed". The first with a `key` announces it, the last
     (`is_done`) ends it; each may tell a `step` that it has come to (`in_progress`, `searching`, `completed`, `failed`),
     which is an event of its own. Of a type with `arguments` these are whole from the first on.
+
+    Of the first, `called` names the function that the model called, where it is a call's, and `verdicts` are what tool
+    policies said of it; a call that one of them denies was not run.
     """
 
     key: Hashable
     item: Json
     step: str | None = None
     is_done: bool = False
+    called: str | None = None
+    verdicts: tuple[Verdict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

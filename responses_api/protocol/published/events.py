@@ -228,6 +228,92 @@ class FunctionCallArgumentsDoneEvent(_InItem):
 
 
 @shape
+class McpListToolsInProgressEvent(_InItem):
+    """An MCP server is asked for its tools."""
+
+    type: Literal["antiphon:mcp_list_tools.in_progress", "response.mcp_list_tools.in_progress"]
+
+
+@shape
+class McpListToolsCompletedEvent(_InItem):
+    """The tools of an MCP server are known."""
+
+    type: Literal["antiphon:mcp_list_tools.completed", "response.mcp_list_tools.completed"]
+
+
+@shape
+class McpListToolsFailedEvent(_InItem):
+    """The tools of an MCP server could not be listed; the item says why, and the response goes on without them."""
+
+    type: Literal["antiphon:mcp_list_tools.failed", "response.mcp_list_tools.failed"]
+
+
+@shape
+class McpCallInProgressEvent(_InItem):
+    """A tool of an MCP server is being called."""
+
+    type: Literal["antiphon:mcp_call.in_progress", "response.mcp_call.in_progress"]
+
+
+@shape
+class McpCallCompletedEvent(_InItem):
+    """The call of an MCP server's tool has its output."""
+
+    type: Literal["antiphon:mcp_call.completed", "response.mcp_call.completed"]
+
+
+@shape
+class McpCallFailedEvent(_InItem):
+    """The call of an MCP server's tool failed, or was refused; the item says why, and so does the model learn it."""
+
+    type: Literal["antiphon:mcp_call.failed", "response.mcp_call.failed"]
+
+
+@shape
+class McpCallArgumentsDeltaEvent(_InItem):
+    """The arguments of an MCP server's tool that is called, all at once: they are known before."""
+
+    type: Literal["antiphon:mcp_call_arguments.delta", "response.mcp_call_arguments.delta"]
+    delta: str
+
+
+@shape
+class McpCallArgumentsDoneEvent(_InItem):
+    """The whole arguments of an MCP server's tool that is called."""
+
+    type: Literal["antiphon:mcp_call_arguments.done", "response.mcp_call_arguments.done"]
+    arguments: str
+
+
+@shape
+class FileSearchCallInProgressEvent(_InItem):
+    """A search in files begins."""
+
+    type: Literal["antiphon:file_search_call.in_progress", "response.file_search_call.in_progress"]
+
+
+@shape
+class FileSearchCallSearchingEvent(_InItem):
+    """The files are being searched."""
+
+    type: Literal["antiphon:file_search_call.searching", "response.file_search_call.searching"]
+
+
+@shape
+class FileSearchCallCompletedEvent(_InItem):
+    """The search has its results."""
+
+    type: Literal["antiphon:file_search_call.completed", "response.file_search_call.completed"]
+
+
+@shape
+class FileSearchCallFailedEvent(_InItem):
+    """The search failed; the item says why."""
+
+    type: Literal["antiphon:file_search_call.failed", "response.file_search_call.failed"]
+
+
+@shape
 class TruncationEvent(_Event):
     """With `truncation: "auto"`: old turns were dropped from the input. A later one replaces it."""
 
@@ -304,6 +390,18 @@ ResponseStreamEvent = TypeAliasType(
         | ReasoningSummaryTextDoneEvent
         | FunctionCallArgumentsDeltaEvent
         | FunctionCallArgumentsDoneEvent
+        | McpListToolsInProgressEvent
+        | McpListToolsCompletedEvent
+        | McpListToolsFailedEvent
+        | McpCallInProgressEvent
+        | McpCallCompletedEvent
+        | McpCallFailedEvent
+        | McpCallArgumentsDeltaEvent
+        | McpCallArgumentsDoneEvent
+        | FileSearchCallInProgressEvent
+        | FileSearchCallSearchingEvent
+        | FileSearchCallCompletedEvent
+        | FileSearchCallFailedEvent
         | ErrorEvent
         | TruncationEvent,
         Field(discriminator="type"),

@@ -3,7 +3,7 @@
 Specification: `ItemField`; `Message`, `FunctionCall`, `FunctionCallOutput`, `ReasoningBody`, `CompactionBody`.
 """
 
-from typing import Annotated, Final, Literal, NotRequired
+from typing import Annotated, Final, Literal, NotRequired, get_args, get_type_hints
 
 from pydantic import ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
@@ -14,12 +14,26 @@ from responses_api.protocol.published.parts import (
     SummaryTextPart,
     ToolOutputPart,
 )
+from responses_api.protocol.published.receipts import (
+    FileSearchCall,
+    McpApprovalRequest,
+    McpApprovalResponse,
+    McpCall,
+    McpListTools,
+)
 from responses_api.protocol.published.shape import shape
 from responses_api.protocol.validation import other_type
 
+RECEIPTS: Final = (McpListTools, McpCall, McpApprovalRequest, McpApprovalResponse, FileSearchCall)
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 _OTHER_TYPES: Final = other_type(
-    "message", "function_call", "function_call_output", "reasoning", "compaction", "item_reference"
+    "message",
+    "function_call",
+    "function_call_output",
+    "reasoning",
+    "compaction",
+    "item_reference",
+    *(name for shape in RECEIPTS for name in get_args(get_type_hints(shape)["type"])),
 )
 
 
@@ -86,7 +100,7 @@ class CompactionItem(TypedDict):
 @with_config(ConfigDict(use_attribute_docstrings=True, extra="allow"))
 class OtherItem(TypedDict):
     """An item of a vendor's own type, such as `acme:thing`, or of a tool that the model's backend runs, such as
-    `web_search_call`; kept whole.
+    `web_search_call`; kept whole. So are the receipts of hosted tools that whoever runs the service added.
     """
 
     type: Annotated[str, WithJsonSchema(_OTHER_TYPES)]
@@ -99,7 +113,16 @@ class OtherItem(TypedDict):
 Item = TypeAliasType(
     "Item",
     Annotated[
-        Message | FunctionCall | FunctionCallOutput | ReasoningItem | CompactionItem,
+        Message
+        | FunctionCall
+        | FunctionCallOutput
+        | ReasoningItem
+        | CompactionItem
+        | McpListTools
+        | McpCall
+        | McpApprovalRequest
+        | McpApprovalResponse
+        | FileSearchCall,
         Field(discriminator="type"),
     ]
     | OtherItem,

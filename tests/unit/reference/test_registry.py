@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from django.urls import resolve
 from django.urls.resolvers import URLPattern
@@ -16,6 +16,9 @@ from responses_api.http.reference.events import events
 from responses_api.http.reference.refusals import EVERY
 from responses_api.http.routing import ENDPOINTS
 from responses_api.protocol import event_types
+from responses_api.protocol.event_types import Dialect
+from responses_api.protocol.receipts import STEPS
+from responses_api.protocol.server_tools import ARGUMENTS_DELTAS, ARGUMENTS_DONES, step_event
 
 ROOT = Path(__file__).parents[3]
 
@@ -89,7 +92,14 @@ def test_every_described_code_is_one_that_the_service_gives() -> None:
     assert [code for code in sorted(codes) if f'"{code}"' not in whole] == []
 
 
+def events_of_receipts() -> set[str]:
+    """The events of the tools that the service runs: under its own names and under OpenAI's."""
+    dialects: tuple[Dialect, ...] = get_args(Dialect)
+    steps = {step_event(kind, step, d) for kind, steps in STEPS.items() for step in steps for d in dialects}
+    return steps | ARGUMENTS_DELTAS | ARGUMENTS_DONES
+
+
 def test_every_described_event_has_a_name_of_the_protocol_and_every_name_is_described() -> None:
     described = {name for event in events() for name in event.names}
     named = {value for name, value in vars(event_types).items() if name.isupper() and isinstance(value, str)}
-    assert described == named
+    assert described == named | events_of_receipts()
