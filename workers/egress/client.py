@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from ssl import SSLContext
+from typing import Final
 
 import httpx2
 
@@ -9,6 +10,8 @@ from responses_api.protocol.egress import EgressRules
 from workers.egress.limits import Limits
 from workers.egress.resolving import Resolver, system_resolver
 from workers.egress.transport import GuardedTransport, OnRefusal
+
+AGENT: Final = "antiphon"
 
 
 def guarded_client(
@@ -31,7 +34,7 @@ def guarded_client(
     transport = GuardedTransport(rules, limits, only=only, resolver=resolver, tls=tls, on_refusal=on_refusal)
     return httpx2.AsyncClient(
         transport=transport,
-        headers=dict(headers or {}),
+        headers={"user-agent": AGENT, **{name.lower(): value for name, value in (headers or {}).items()}},
         auth=auth,
         timeout=httpx2.Timeout(limits.idle_seconds, connect=limits.connect_seconds),
         follow_redirects=False,

@@ -16,7 +16,6 @@ from workers.egress.resolving import Resolver, system_resolver
 
 MOST_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_AGENT: Final = "antiphon"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ async def fetch(
     Raises `EgressError`, which tells the client why there is nothing, and the log some more.
     """
     check_url(url, rules)
-    headers = {"accept": ", ".join(accept), "user-agent": _AGENT}
+    headers = {"accept": ", ".join(accept)}
     try:
         async with (
             asyncio.timeout(limits.seconds),

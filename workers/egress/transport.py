@@ -21,7 +21,7 @@ from workers.egress.resolving import Resolver, system_resolver
 log = structlog.get_logger(__name__)
 
 _SCHEMES: Final = ("https", "http")
-_MOST_CONNECTIONS: Final = 16
+_MOST_CONNECTIONS: Final = 100
 _KEPT_SECONDS: Final = 15.0
 _FAILURES: Final = (
     httpcore2.TimeoutException,
@@ -123,6 +123,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     def _asked(self, request: httpx2.Request, destination: Destination) -> httpcore2.Request:
         headers = request.headers.copy()
         headers["accept-encoding"] = "identity"
+        # Of the address that was judged, whatever a caller's own headers say.
+        headers["host"] = request.url.netloc.decode("ascii")
         assert isinstance(request.stream, httpx2.AsyncByteStream)
         idle, connect = self._limits.idle_seconds, self._limits.connect_seconds
         given = request.extensions.get("timeout", {})
@@ -147,7 +149,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         )
 
     def _check(self, headers: httpx2.Headers) -> None:
-        if headers.get("content-encoding", "identity").strip().lower() != "identity":
+        if headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
             raise EgressError("answered in a compressed form, which it was not asked for")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._limits.most_bytes:

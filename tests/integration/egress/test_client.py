@@ -23,6 +23,17 @@ async def test_a_post_goes_out_with_its_headers_and_its_answer_comes_back() -> N
     assert "authorization: Bearer s3cret" in there.heads[0]
 
 
+async def test_the_host_that_is_told_is_the_one_that_was_judged() -> None:
+    headers = {"Host": "inside.example", "Accept-Encoding": "gzip"}
+    async with site(body(b"{}")) as there, guarded_client(LOOPBACK, LIMITS, headers=headers) as client:
+        await client.get(there.url)
+        await client.get(there.url, headers={"host": "inside.example"})
+    assert len(there.heads) == 2
+    for head in there.heads:
+        told = [line for line in head.lower().splitlines() if line.startswith(("host:", "accept-encoding:"))]
+        assert sorted(told) == ["accept-encoding: identity", f"host: 127.0.0.1:{there.port}"]
+
+
 async def test_redirects_are_handed_back_and_not_followed() -> None:
     async with (
         site(body(b"")) as other,

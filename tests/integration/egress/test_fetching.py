@@ -175,6 +175,38 @@ async def test_an_address_of_a_name_is_used_after_one_where_nobody_listens() -> 
     assert found.content == b"here"
 
 
+async def test_an_address_of_ipv6_is_connected_to_as_it_is_written() -> None:
+    try:
+        async with site(body(b"here"), host="::1") as there:
+            found = await get(f"http://[0:0::1]:{there.port}/", read_rules(["::1"]))
+            assert await refusal(f"http://[::1]:{there.port}/", NOTHING) == NOWHERE
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    assert found.content == b"here"
+
+
+async def test_who_stops_waiting_leaves_no_connection_behind() -> None:
+    is_asked, has_left = asyncio.Event(), asyncio.Event()
+
+    async def endless(head: str, send: Send) -> None:
+        is_asked.set()
+        await send(b"HTTP/1.1 200 OK\r\n\r\n")
+        try:
+            while True:
+                await send(bytes(1000))
+                await asyncio.sleep(0.01)
+        except ConnectionError:
+            has_left.set()
+
+    async with site(endless) as there:
+        fetching = asyncio.create_task(get(there.url, limits=Limits(seconds=60, most_bytes=1 << 30)))
+        await is_asked.wait()
+        fetching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fetching
+        await asyncio.wait_for(has_left.wait(), 5)
+
+
 async def test_http_is_for_what_is_allowed_only() -> None:
     resolver = names(public_example=["93.184.215.14"])
     assert await refusal("http://public.example/", NOTHING, resolver=resolver) == "must begin with 'https://'"
