@@ -73,7 +73,7 @@ def _needs(request: CreateRequest, targets: Sequence[Target]) -> Iterator[Need]:
         # A vendor's items are kept with any conversation; who has no place for them leaves them out.
         if is_foreign(item["type"]) and not is_vendor_type(item["type"]):
             yield _item(item["type"], index)
-    if any(BackendSpec.from_plain(target.backend).media_urls != "sent" for target in targets):
+    if any(target.backend.get("media_urls", "sent") != "sent" for target in targets):
         for index, item in enumerate(request.input):
             yield from _media(item, index, targets)
     if request.text["format"]["type"] != "text":
@@ -103,7 +103,7 @@ def _item(kind: str, index: int) -> Need:
 
 def _media(item: Json, index: int, targets: Sequence[Target]) -> Iterator[Need]:
     """That what it has by address is taken so; an address that no worker would connect to is fetched by none."""
-    fetches = any(BackendSpec.from_plain(target.backend).media_urls == "fetched" for target in targets)
+    fetches = any(target.backend.get("media_urls") == "fetched" for target in targets)
     for address in addresses_in(item):
         param = address.param(index)
         taken: tuple[str, ...] = ("sent", "fetched")
