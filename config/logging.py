@@ -21,6 +21,9 @@ from tenants.site.pages import told_path
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 FORMATS: Final = ("json", "console")
 
+_TELLING_CONTENT: Final = ("mcp", "client", "httpx2", "httpcore2")
+"""Libraries that log whole addresses, headers, and what servers said: `workers.tools` tells what failed by itself."""
+
 _QUOTING: Final = (DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError)
 
 
@@ -60,6 +63,8 @@ def configure(options: Mapping[str, Any]) -> None:
     root.setLevel(options["level"] if options["level"] in LEVELS else "INFO")
     for noisy in ("daphne", "celery.worker.strategy", "celery.app.trace", "asyncio"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    for told_elsewhere in _TELLING_CONTENT:
+        logging.getLogger(told_elsewhere).setLevel(logging.CRITICAL + 1)
     # They tell whole addresses and headers, which are their callers', and quote what servers answered.
     for telling, least in (
         ("httpx2", logging.WARNING),

@@ -268,6 +268,11 @@ EGRESS_PLAIN_HTTP = switch("ANTIPHON_EGRESS_PLAIN_HTTP", default=False)
 MAX_FETCH_BYTES = positive(env.int, "ANTIPHON_MAX_FETCH_BYTES", 20 * 1024 * 1024)
 FETCH_SECONDS = positive(env.float, "ANTIPHON_FETCH_SECONDS", 20.0)
 
+# --- tools that the workers run -------------------------------------------------------------------
+TOOL_SECONDS = positive(env.float, "ANTIPHON_TOOL_SECONDS", 60.0)
+MAX_TOOL_RESULT_BYTES = positive(env.int, "ANTIPHON_MAX_TOOL_RESULT_BYTES", 1024 * 1024)
+MCP_CONNECT_SECONDS = positive(env.float, "ANTIPHON_MCP_CONNECT_SECONDS", 10.0)
+
 # --- conformance ----------------------------------------------------------------------------------
 CONFORMANCE_URL = env.str("ANTIPHON_CONFORMANCE_URL", default="")
 CONFORMANCE_HOURS = positive_or_off(env.float, "ANTIPHON_CONFORMANCE_HOURS")
