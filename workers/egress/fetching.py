@@ -50,7 +50,11 @@ async def fetch(
             return await _follow(client, url)
     except (TimeoutError, httpx2.TimeoutException):
         raise too_slow(limits) from None
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+    except httpx2.InvalidURL as error:
+        raise EgressError(
+            "is no address that can be asked for, or sends one on to such", str(error)
+        ) from None
+    except httpx2.HTTPError as error:
         reason = f"{type(error).__name__}: {error}"
         raise EgressError(
             "could not be fetched: its server did not answer as one of HTTP should", reason

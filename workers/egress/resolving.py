@@ -12,8 +12,8 @@ from responses_api.protocol.egress import Address
 Resolver = Callable[[str, int], Awaitable[Sequence[Address]]]
 """The addresses of a host, for a port. Raises OSError where there are none."""
 
-# Of its own: whoever names a host with a slow name server has these threads wait, and nobody else's.
-_threads: Final = ThreadPoolExecutor(max_workers=16, thread_name_prefix="resolve")
+# Of its own, and many: whoever names a host with a slow name server has some of these wait, and nothing else.
+_threads: Final = ThreadPoolExecutor(max_workers=64, thread_name_prefix="resolve")
 
 
 async def system_resolver(host: str, port: int) -> Sequence[Address]:
