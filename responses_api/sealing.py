@@ -1,5 +1,5 @@
 """Sealed state: what the service hands to a client only to get it back, unread and unchanged; and what it keeps for
-itself, the keys of backends.
+itself, the keys of backends and, while a response runs, what its tools need to get in elsewhere.
 
 Protocol: "Reasoning, compaction: sealed state". A seal is authenticated encryption (AES-256-GCM) under a key of its
 owner, a tenant or a backend, which is derived from one of `ANTIPHON_SEAL_KEYS`: the first seals, all open, and so does,
@@ -36,6 +36,7 @@ _HEAD_BYTES: Final = _NONCE_FROM + _NONCE_BYTES
 _KEY_BYTES: Final = 32
 _DAY_SECONDS: Final = 86_400
 _BACKEND_KEY: Final = b"backend key for "
+_TOOL_SECRETS: Final = b"tool secrets of "
 
 
 class SealError(Exception):
@@ -88,6 +89,19 @@ def seal_backend_key(key: str, *, backend_id: int, address: str) -> str:
 def open_backend_key(text: str, *, backend_id: int, address: str) -> str:
     """Open the key of this backend for this server. Raises `SealError` for all else."""
     return _unsealed(text, f"backend {backend_id}", _BACKEND_KEY + address.encode()).decode()
+
+
+def seal_tool_secrets(secrets: Json, *, tenant_id: str, response_id: str) -> str:
+    """Seal what a request's tools need to get in elsewhere, under the first key, to its tenant and its response: for
+    another one it does not open.
+    """
+    return _sealed(encode(secrets), f"tenant {tenant_id}", _TOOL_SECRETS + response_id.encode())
+
+
+def open_tool_secrets(text: str, *, tenant_id: str, response_id: str) -> Json:
+    """Open the secrets of this response's tools. Raises `SealError` for all else."""
+    secrets: Json = decode(_unsealed(text, f"tenant {tenant_id}", _TOOL_SECRETS + response_id.encode()))
+    return secrets
 
 
 def _sealed(payload: bytes, owner: str, purpose: bytes) -> str:

@@ -1,5 +1,6 @@
 """The stored objects of the API."""
 
+from responses_api.models.approval import UsedApproval
 from responses_api.models.backend import Backend, Route
 from responses_api.models.conformance import ConformanceResult, ConformanceRun
 from responses_api.models.file import File, FileBlob, FileChunk
@@ -19,4 +20,5 @@ __all__ = [
     "MetadataEntry",
     "Response",
     "Route",
+    "UsedApproval",
 ]

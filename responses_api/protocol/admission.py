@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from responses_api.protocol.backend_options import place_of
-from responses_api.protocol.errors import ProtocolError, invalid_request, model_error
+from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.passthrough import takes_item
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all, suppresses
@@ -84,7 +83,7 @@ class CallAdmission:
                 else _by_request("tools", kind, "of a tool that is not among the request's 'tools'")
             )
             return self._refuse(kind, (refusal,))
-        verdicts = judge_all(self.policies, _policy_tool({**item, "type": tool}), self.model)
+        verdicts = judge_all(self.policies, policy_tool({**item, "type": tool}), self.model)
         if any(verdict.effect == "deny" for verdict in verdicts):
             return self._refuse(kind, verdicts)
         refusals = self._refused_by_number(kind, told)
@@ -170,96 +169,11 @@ def call_admission(request: CreateRequest, policies: Sequence[Policy] = ()) -> C
     )
 
 
-def offered(request: CreateRequest, policies: Sequence[Policy]) -> list[Json]:
-    """The tools that a backend may be offered: all functions, whose calls are judged when they are made, and of others
-    those that the policies let, and that the request does not leave out by naming its `allowed_tools`.
-    """
-    return [
-        tool
-        for tool in request.tools
-        if tool["type"] == _FUNCTION
-        or (_is_named(tool, request.tool_choice) and not _denied(tool, request, policies))
-    ]
-
-
-def refuse_forbidden(request: CreateRequest, policies: Sequence[Policy]) -> None:
-    """Refuse a request with a tool that its backend would run, and that the policies do not let, unless they have it
-    left out. Raises `ProtocolError` 403 `permission_denied`.
-    """
-    for index, tool in enumerate(request.tools):
-        denied = () if tool["type"] == _FUNCTION else _denied(tool, request, policies)
-        if denied and (_is_demanded(tool, request.tool_choice) or not suppresses(policies, denied)):
-            raise invalid_request(
-                f"The tool '{quoted(tool['type'])}' is not allowed. {denied[0].why}",
-                param=f"tools[{index}]",
-                code="permission_denied",
-                status=403,
-            )
-
-
-def _is_named(tool: Json, choice: str | Json) -> bool:
-    if isinstance(choice, str) or choice["type"] != "allowed_tools":
-        return True
-    return tool["type"] in _others(choice["tools"])
-
-
-def _is_demanded(tool: Json, choice: str | Json) -> bool:
-    return not isinstance(choice, str) and choice["type"] == tool["type"]
-
-
-def _denied(tool: Json, request: CreateRequest, policies: Sequence[Policy]) -> tuple[Verdict, ...]:
-    """The verdicts that refuse a tool that is no function."""
-    verdicts = judge_all(policies, _policy_tool(tool), request.model)
-    return tuple(verdict for verdict in verdicts if verdict.effect == "deny")
-
-
-def _policy_tool(tool: Json) -> Tool:
+def policy_tool(tool: Json) -> Tool:
     """What policies judge a tool as that is no function of the specification."""
     if tool["type"] == "custom":
         return Tool("function", str(tool.get("name") or ""))
     return Tool("hosted", str(tool["type"]))
-
-
-def refuse_impossible(request: CreateRequest, policies: Sequence[Policy]) -> None:
-    """Refuse a request whose `tool_choice` demands a call that the policies leave no function for.
-
-    Tools that are offered and may not be called are no fault: the model sees them, so that its prompt stays the same.
-    Raises `ProtocolError` 403 `permission_denied`.
-    """
-    admission = call_admission(request, policies)
-    if not policies or not admission.must_call or not admission.allowed:
-        return
-    judged = {name: admission.judge(name, ()) for name in sorted(admission.allowed)}
-    if any(judgement.error is None for judgement in judged.values()):
-        return
-    name, judgement = next(iter(judged.items()))
-    demand = (
-        f"a call of '{quoted(name)}', which is not allowed."
-        if len(judged) == 1
-        else f"a call, and none of the functions that it leaves is allowed. '{quoted(name)}' is not:"
-    )
-    raise invalid_request(
-        f"'tool_choice' demands {demand} {judgement.verdicts[0].why}",
-        param="tool_choice",
-        code="permission_denied",
-        status=403,
-    )
-
-
-def refuse_options(request: CreateRequest, policies: Sequence[Policy]) -> None:
-    """Refuse a request that sets a backend option which the policies deny.
-
-    Raises `ProtocolError` 403 `permission_denied`.
-    """
-    for name in request.backend_options:
-        for verdict in judge_all(policies, Tool("backend_option", name), request.model):
-            if verdict.effect == "deny":
-                raise invalid_request(
-                    f"The backend option '{name}' is not allowed. {verdict.why}",
-                    param=place_of(name),
-                    code="permission_denied",
-                    status=403,
-                )
 
 
 def _chosen(

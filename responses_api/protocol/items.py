@@ -20,6 +20,7 @@ from responses_api.protocol.content import (
     ToolOutputPart,
     without_nulls,
 )
+from responses_api.protocol.given_receipts import RECEIPT_TAGS, SPELLINGS, Receipt
 from responses_api.protocol.plain import Json
 from responses_api.protocol.validation import (
     FOREIGN,
@@ -223,7 +224,7 @@ _TYPE_TAGS = {
         "compaction_trigger",
         "item_reference",
     )
-}
+} | RECEIPT_TAGS
 
 
 def _choose(item: Any) -> str | None:
@@ -259,6 +260,7 @@ Item = TypeAliasType(
         | Annotated[Compaction, Tag("~compaction")]
         | Annotated[CompactionTrigger, Tag("~compaction_trigger")]
         | Annotated[ItemReference, AfterValidator(_canonical_reference), Tag("~item_reference")]
+        | Receipt
         | Annotated[
             dict[str, Any],
             AfterValidator(_canonical_foreign),
@@ -266,6 +268,7 @@ Item = TypeAliasType(
             of_other_type(
                 "An item of a vendor's own type, or of one that the model's backend takes; kept whole.",
                 *SUPPORTED_TYPES,
+                *SPELLINGS,
             ),
         ]
         | Annotated[_OfRole, Tag(_ROLE_UNKNOWN), SkipJsonSchema()]

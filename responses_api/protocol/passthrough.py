@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from responses_api.protocol.given_receipts import SPELLINGS
 from responses_api.protocol.items import SUPPORTED_TYPES
 from responses_api.protocol.patterns import matches
 from responses_api.protocol.validation import is_vendor_type
@@ -38,9 +39,13 @@ def takes_tool(patterns: Iterable[str], tool_type: str) -> bool:
 
 
 def takes_item(patterns: Iterable[str], item_type: str) -> bool:
-    """Whether an item of this type can come of a tool that these patterns name."""
-    return is_foreign(item_type) and any(
-        matches(pattern, item_type) for named in patterns for pattern in _items_of(named)
+    """Whether an item of this type can come of a tool that these patterns name. Receipts of MCP servers' tools are the
+    service's own.
+    """
+    return (
+        is_foreign(item_type)
+        and item_type not in SPELLINGS
+        and any(matches(pattern, item_type) for named in patterns for pattern in _items_of(named))
     )
 
 

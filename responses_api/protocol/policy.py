@@ -14,7 +14,9 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.server_urls import ServerPattern, ServerUrl, UrlError, read_url
 from responses_api.protocol.wording import quoted
 
-Effect = Literal["allow", "deny"]
+Effect = Literal["allow", "deny", "approve"]
+"""`approve`: allowed once the client has approved the call. Calls of tools that the service runs can wait for that."""
+DefaultEffect = Literal["allow", "deny"]
 Kind = Literal["function", "mcp", "hosted", "backend_option", "any"]
 ToolKind = Literal["function", "mcp", "hosted", "backend_option"]
 OnViolation = Literal["suppress", "fail"]
@@ -35,6 +37,13 @@ _PLURALS: Final[dict[Kind, str]] = {
     "hosted": "hosted tools",
     "backend_option": "backend options",
     "any": "tools",
+}
+
+
+_VERBS: Final[dict[Effect, str]] = {
+    "allow": "allows",
+    "deny": "denies",
+    "approve": "allows, once the client has approved each call,",
 }
 
 
@@ -86,7 +95,7 @@ class Rule:
     def in_words(self) -> str:
         """What the rule says, as the end of a sentence: `denies functions named 'mail*' with the model 'm'`."""
         words = [
-            "allows" if self.effect == "allow" else "denies",
+            _VERBS[self.effect],
             ("all " if self._is_of_all else "") + _PLURALS[self.kind],
         ]
         if self.tool != ANY:
@@ -131,7 +140,7 @@ class Policy:
     """One version of a policy, of a `tenant` or of a `key`; 0 is a draft that nobody has saved."""
 
     rules: tuple[Rule, ...] = ()
-    default_effect: Effect = "allow"
+    default_effect: DefaultEffect = "allow"
     hosted_tools: bool = True
     on_violation: OnViolation = "fail"
     max_tool_calls: int | None = None
@@ -152,22 +161,44 @@ class Policy:
             try:
                 server = read_url(tool.server_url)
             except UrlError as error:
-                return self._verdict("deny", SERVER_RULE, f"cannot judge its server: the address {error}.")
+                return self._unreadable(error)
         for rule in self.rules:
             if rule.speaks_of(tool, server, model):
-                return Verdict(
-                    rule.effect,
-                    self.of,
-                    self.version,
-                    rule.id,
-                    f"Rule '{rule.id}' of {self.name}, {rule.in_words()}.",
-                )
-        what = "allows" if self.default_effect == "allow" else "denies"
-        return self._verdict(self.default_effect, DEFAULT_RULE, f"{what} what none of its rules speaks of.")
+                return self._by(rule, tool.kind)
+        return self._by_default()
+
+    def judge_server(self, server_url: str, model: str) -> Verdict:
+        """Whether this policy lets responses of a model call any tool of an MCP server at all: the verdict of the first
+        rule that lets one, or else what denies them all.
+        """
+        try:
+            server = read_url(server_url)
+        except UrlError as error:
+            return self._unreadable(error)
+        for rule in self.rules:
+            any_name = Tool("mcp", rule.tool, server_url)
+            is_of_all = rule.tool == ANY
+            if not rule.speaks_of(any_name, server, model) or (rule.effect == "deny" and not is_of_all):
+                continue
+            return self._by(rule, "mcp")
+        return self._by_default()
 
     def refuse_more(self) -> Verdict:
         """The verdict on a call after as many as this policy allows in a response."""
         return self._verdict("deny", MOST_RULE, f"allows at most {self.max_tool_calls} calls in a response.")
+
+    def _by(self, rule: Rule, kind: ToolKind) -> Verdict:
+        # Who runs a function is the client: it is asked anyway.
+        effect = "allow" if rule.effect == "approve" and kind == "function" else rule.effect
+        why = f"Rule '{rule.id}' of {self.name}, {rule.in_words()}."
+        return Verdict(effect, self.of, self.version, rule.id, why)
+
+    def _by_default(self) -> Verdict:
+        what = "allows" if self.default_effect == "allow" else "denies"
+        return self._verdict(self.default_effect, DEFAULT_RULE, f"{what} what none of its rules speaks of.")
+
+    def _unreadable(self, error: UrlError) -> Verdict:
+        return self._verdict("deny", SERVER_RULE, f"cannot judge its server: the address {error}.")
 
     def _verdict(self, effect: Effect, rule: str, what: str) -> Verdict:
         name = self.name[0].upper() + self.name[1:]
@@ -185,9 +216,25 @@ class Policy:
 
 
 def judge_all(policies: Iterable[Policy], tool: Tool, model: str) -> tuple[Verdict, ...]:
-    """The verdicts that decide about a tool: those that refuse it, or where all let it theirs. None for no policies."""
-    verdicts = tuple(policy.judge(tool, model) for policy in policies)
-    return tuple(verdict for verdict in verdicts if verdict.effect == "deny") or verdicts
+    """The verdicts that decide about a tool: those that refuse it, or else those that demand an approval, or where all
+    let it theirs. None for no policies.
+    """
+    return deciding(policy.judge(tool, model) for policy in policies)
+
+
+def judge_server(policies: Iterable[Policy], server_url: str, model: str) -> tuple[Verdict, ...]:
+    """The verdicts that decide about an MCP server as a whole: those that deny all its tools, or those that let one."""
+    return deciding(policy.judge_server(server_url, model) for policy in policies)
+
+
+def deciding(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Of the verdicts of several policies those that decide: any that denies, or else any that demands an approval."""
+    all_of_them = tuple(verdicts)
+    for effect in ("deny", "approve"):
+        found = tuple(verdict for verdict in all_of_them if verdict.effect == effect)
+        if found:
+            return found
+    return all_of_them
 
 
 def suppresses(policies: Sequence[Policy], verdicts: Iterable[Verdict]) -> bool:

@@ -20,7 +20,9 @@ _LARGEST: Final = 2**31 - 1
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FIELDS: Final = ("rules", "default_effect", "hosted_tools", "on_violation", "max_tool_calls")
 _RULE_FIELDS: Final = ("id", "effect", "kind", "tool", "server", "models")
-_EFFECTS: Final = ("allow", "deny")
+_DEFAULT_EFFECTS: Final = ("allow", "deny")
+_EFFECTS: Final = ("allow", "deny", "approve")
+_WITHOUT_APPROVAL: Final = ("function", "backend_option")
 _KINDS: Final = ("any", "function", "mcp", "hosted", "backend_option")
 _ON_VIOLATION: Final = ("suppress", "fail")
 
@@ -57,7 +59,9 @@ def read_policy(plain: Any, *, of: Any = "tenant", version: int = 0) -> Policy:
     reading.refuse_unknown(plain, _FIELDS, "", "The policy")
     policy = Policy(
         rules=reading.rules(plain.get("rules", [])),
-        default_effect=reading.one_of(plain.get("default_effect", "allow"), _EFFECTS, "default_effect"),
+        default_effect=reading.one_of(
+            plain.get("default_effect", "allow"), _DEFAULT_EFFECTS, "default_effect"
+        ),
         hosted_tools=reading.switch(plain.get("hosted_tools", True)),
         on_violation=reading.one_of(plain.get("on_violation", "fail"), _ON_VIOLATION, "on_violation"),
         max_tool_calls=reading.most(plain.get("max_tool_calls")),
@@ -127,13 +131,24 @@ class _Reading:
         server = given.get("server", "")
         return Rule(
             id=self._id(given.get("id"), path, place),
-            effect=self.one_of(given.get("effect"), _EFFECTS, f"{path}.effect", place),
+            effect=self._effect(given.get("effect"), kind, f"{path}.effect", place),
             kind=kind,
             tool=self._pattern(given.get("tool", ANY), f"{path}.tool", place),
             server=server,
             models=self._models(given.get("models", []), f"{path}.models", place),
             server_pattern=self._server(server, kind, f"{path}.server", place),
         )
+
+    def _effect(self, value: Any, kind: Any, path: str, place: str) -> Any:
+        effect = self.one_of(value, _EFFECTS, path, place)
+        if effect == "approve" and kind in _WITHOUT_APPROVAL:
+            self.blame(
+                path,
+                "may be 'approve' in rules of the kinds 'mcp', 'hosted' and 'any' only: what the client runs by itself"
+                " does not wait for its approval",
+                place,
+            )
+        return effect
 
     def _id(self, value: Any, path: str, place: str) -> str:
         if not isinstance(value, str) or not _ID.fullmatch(value):

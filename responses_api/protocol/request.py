@@ -3,7 +3,7 @@
 Specification: `CreateResponseBody`. An explicit null means the default; unknown fields are ignored.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -19,7 +19,8 @@ from responses_api.protocol.request_body import (
     ServiceTier,
     Truncation,
 )
-from responses_api.protocol.tools import check_tool_choice
+from responses_api.protocol.secrets import Secrets, without_secrets
+from responses_api.protocol.tools import check_labels, check_tool_choice
 from responses_api.protocol.validation import refuse_uncarriable, to_protocol_error
 
 _BODY: TypeAdapter[CreateResponseBody] = TypeAdapter(CreateResponseBody)
@@ -33,6 +34,8 @@ class CreateRequest:
     backend's own default holds. `text.format` keeps its JSON Schema here; a snapshot does not echo it. `compacts`: the
     input ended with a `compaction_trigger`, which is no item of it; the answer is one compaction item.
     `leaves_out_tools`: tools of types that the model's backends do not take are left out, rather than refused.
+    `secrets` are what lets the service in at the servers that `tools` name (`protocol.secrets`): they are in nothing
+    that is made of a request but what is sealed for its worker.
     """
 
     model: str
@@ -64,6 +67,7 @@ class CreateRequest:
     backend_options: Json
     compacts: bool
     leaves_out_tools: bool
+    secrets: Secrets = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def obfuscates(self) -> bool:
@@ -71,7 +75,7 @@ class CreateRequest:
         return self.stream and (self.stream_options or {}).get("include_obfuscation") is not False
 
     def to_plain(self) -> Json:
-        """Every field as JSON, to cross a process boundary."""
+        """Every field but `secrets` as JSON, to cross a process boundary."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @staticmethod
@@ -82,7 +86,7 @@ class CreateRequest:
         return CreateRequest(**{name: plain[name] if name in plain else _DEFAULTS[name] for name in _FIELDS})
 
 
-_FIELDS = tuple(field.name for field in fields(CreateRequest))
+_FIELDS = tuple(known.name for known in fields(CreateRequest) if known.name != "secrets")
 
 
 def parse_create(body: Any, *, may_be_empty: bool = False, leave_out_tools: bool = False) -> CreateRequest:
@@ -103,6 +107,7 @@ def parse_create(body: Any, *, may_be_empty: bool = False, leave_out_tools: bool
     request = replace(_without_trigger(_fill(plain)), leaves_out_tools=leave_out_tools)
     if not (request.input or request.previous_response_id or may_be_empty):
         raise _no_input()
+    check_labels(request.tools)
     check_tool_choice(request.tool_choice, request.tools)
     return request
 
@@ -165,12 +170,13 @@ def _no_input() -> ProtocolError:
 def _fill(body: Any) -> CreateRequest:
     """The request of a validated body. An explicit null and an absent field are the same."""
     get = body.get
+    tools, secrets = without_secrets(get("tools") or [])
     return CreateRequest(
         model=body["model"],
         input=_input_items(get("input")),
         previous_response_id=get("previous_response_id"),
         instructions=get("instructions"),
-        tools=get("tools") or [],
+        tools=tools,
         tool_choice=get("tool_choice") or "auto",
         parallel_tool_calls=get("parallel_tool_calls") is not False,
         temperature=get("temperature"),
@@ -195,6 +201,7 @@ def _fill(body: Any) -> CreateRequest:
         backend_options=get("backend_options") or {},
         compacts=False,
         leaves_out_tools=False,
+        secrets=secrets,
     )
 
 

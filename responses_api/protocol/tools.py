@@ -12,7 +12,9 @@ from typing_extensions import TypedDict
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.items import FunctionName
+from responses_api.protocol.mcp import McpChoice, McpTool, canonical_choice, canonical_mcp, may_offer
 from responses_api.protocol.plain import Json
+from responses_api.protocol.server_tools import MCP
 from responses_api.protocol.validation import (
     FOREIGN,
     STRING,
@@ -39,7 +41,9 @@ class FunctionTool(TypedDict):
 
 
 def _refuse_tool_type(kind: object) -> str:
-    raise unsupported("must be a string: 'function', or a type that the model's backend takes")
+    raise unsupported(
+        "must be a string: 'function', 'mcp', or a type that this server or the model's backend knows"
+    )
 
 
 class _OfToolType(TypedDict):
@@ -58,15 +62,20 @@ def _canonical_function(tool: Json) -> Json:
 
 Tool = Annotated[
     Annotated[FunctionTool, AfterValidator(_canonical_function), Tag("~function")]
+    | Annotated[McpTool, AfterValidator(canonical_mcp), Tag("~mcp")]
     | Annotated[
         dict[str, Any],
         Tag(FOREIGN),
-        of_other_type("A tool of a type that the model's backend takes, kept whole.", "function"),
+        of_other_type(
+            "A hosted tool of this service, or a tool of a type that the model's backend takes, kept whole.",
+            "function",
+            MCP,
+        ),
     ]
     | Annotated[_OfToolType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
-    by_type("function", others=True),
+    by_type("function", MCP, others=True),
 ]
-"""One tool; those of other types than `function` are kept whole: not every model takes them."""
+"""One tool; those of other types than `function` and `mcp` are kept whole: which there are, other rooms know."""
 
 
 class FunctionChoice(TypedDict):
@@ -77,14 +86,15 @@ class FunctionChoice(TypedDict):
 
 
 class _OfChosenType(TypedDict):
-    type: Literal["function"]
+    type: Literal["function", "mcp"]
 
 
 _Chosen = Annotated[
     Annotated[FunctionChoice, Tag("~function")]
-    | Annotated[dict[str, Any], Tag(FOREIGN), of_other_type("A tool of this type.", "function")]
+    | Annotated[McpChoice, AfterValidator(canonical_choice), Tag("~mcp")]
+    | Annotated[dict[str, Any], Tag(FOREIGN), of_other_type("A tool of this type.", "function", MCP)]
     | Annotated[_OfChosenType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
-    by_type("function", others=True),
+    by_type("function", MCP, others=True),
 ]
 
 
@@ -101,10 +111,10 @@ def _canonical_allowed(choice: Json) -> Json:
 
 
 class _OfChoiceType(TypedDict):
-    type: Literal["function", "allowed_tools"]
+    type: Literal["function", "mcp", "allowed_tools"]
 
 
-_choose_object = choose_by_type("function", "allowed_tools", others=True)
+_choose_object = choose_by_type("function", MCP, "allowed_tools", others=True)
 
 
 def _choose(value: Any) -> str | None:
@@ -114,16 +124,33 @@ def _choose(value: Any) -> str | None:
 ToolChoice = Annotated[
     Annotated[_Mode, Tag(STRING)]
     | Annotated[FunctionChoice, Tag("~function")]
+    | Annotated[McpChoice, AfterValidator(canonical_choice), Tag("~mcp")]
     | Annotated[AllowedTools, AfterValidator(_canonical_allowed), Tag("~allowed_tools")]
     | Annotated[
         dict[str, Any],
         Tag(FOREIGN),
-        of_other_type("A tool of exactly this type.", "function", "allowed_tools"),
+        of_other_type("A tool of exactly this type.", "function", MCP, "allowed_tools"),
     ]
     | Annotated[_OfChoiceType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     branch(_choose, "must be 'auto', 'required', 'none' or an object"),
 ]
 """How the model may choose among the tools."""
+
+
+def check_labels(tools: list[Json]) -> None:
+    """Refuse two servers of one label: receipts and choices name a server by it. Raises ProtocolError 400."""
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        if tool["type"] != MCP:
+            continue
+        label = tool["server_label"]
+        if label in seen:
+            raise invalid_request(
+                f"'tools[{index}].server_label' must be another one than that of a server before: '{label}'.",
+                param=f"tools[{index}].server_label",
+                code="invalid_value",
+            )
+        seen.add(label)
 
 
 def check_tool_choice(choice: str | Json, tools: list[Json]) -> None:
@@ -132,17 +159,25 @@ def check_tool_choice(choice: str | Json, tools: list[Json]) -> None:
         if choice == "required" and not tools:
             raise _impossible("'tool_choice' is 'required', but the request has no 'tools'.")
         return
-    known = {_key(tool) for tool in tools}
+    known = {_key(tool): tool for tool in tools}
     wanted = choice["tools"] if choice["type"] == "allowed_tools" else [choice]
     for tool in wanted:
-        if _key(tool) not in known:
-            name = quoted(tool["name"] if tool["type"] == "function" else tool["type"])
-            raise _impossible(f"'tool_choice' names '{name}', which is not among the request's 'tools'.")
+        offered = known.get(_key(tool))
+        if offered is None:
+            name = quoted(_key(tool)[1] or tool["type"])
+            what = f"the server '{name}'" if tool["type"] == MCP else f"'{name}'"
+            raise _impossible(f"'tool_choice' names {what}, which is not among the request's 'tools'.")
+        if tool["type"] == MCP and not may_offer(offered, tool.get("name")):
+            raise _impossible(
+                f"'tool_choice' names '{quoted(tool['name'])}' of the server '{tool['server_label']}', which its"
+                " 'allowed_tools' leave out."
+            )
 
 
 def _key(tool: Json) -> tuple[str, str | None]:
-    """What a choice refers to a tool by: a function's name, another tool's type."""
-    return (tool["type"], tool["name"] if tool["type"] == "function" else None)
+    """What a choice refers to a tool by: a function's name, a server's label, another tool's type."""
+    kind = tool["type"]
+    return (kind, tool["name"] if kind == "function" else tool["server_label"] if kind == MCP else None)
 
 
 def _impossible(message: str) -> ProtocolError:

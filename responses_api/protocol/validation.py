@@ -42,6 +42,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "bool_type": (_WRONG_TYPE, "must be true or false"),
     "list_type": (_WRONG_TYPE, "must be a list"),
     "dict_type": (_WRONG_TYPE, "must be an object"),
+    "extra_forbidden": (_UNSUPPORTED, "is no field that this server knows there"),
     "finite_number": (_WRONG_VALUE, "must be a finite number"),
     "literal_error": (_UNSUPPORTED, "must be {expected}"),
     "string_too_long": (_WRONG_VALUE, "must have at most {max_length} characters"),
@@ -153,21 +154,20 @@ def string_or_list(what: str) -> Discriminator:
     return branch(choose, f"must be a string or a list of {what}")
 
 
-def to_protocol_error(failure: ValidationError) -> ProtocolError:
-    """The first error of a failed validation, as a 400 with its path."""
+def to_protocol_error(failure: ValidationError, at: str = "") -> ProtocolError:
+    """The first error of a failed validation, as a 400 with its path; `at` is where what was validated stands."""
     first = failure.errors(include_url=False, include_input=False)[0]
     context = first.get("ctx", {})
-    path = path_of(first["loc"])
-    at = context.get("at")
-    if at is not None:
-        path = _below(path, at)
+    path = path_of(first["loc"], at)
+    below = context.get("at")
+    if below is not None:
+        path = _below(path, below)
     code, predicate = _sentence(first, context)
     return invalid_request(f"'{path}' {predicate}.", param=path, code=code)
 
 
-def path_of(location: tuple[int | str, ...]) -> str:
-    """`("input", "~list", 2, "~message", "content")` as `input[2].content`."""
-    path = ""
+def path_of(location: tuple[int | str, ...], path: str = "") -> str:
+    """`("input", "~list", 2, "~message", "content")` as `input[2].content`, below `path`."""
     for step in location:
         if isinstance(step, int) or not step.startswith(TAG):
             path = _below(path, step)

@@ -89,6 +89,7 @@ def job_of_row(row: Any) -> Job:
         reserved=kept.get("reserved"),
         output_cap=kept.get("output_cap"),
         spent=kept.get("spent"),
+        sealed_secrets=kept.get("sealed_secrets"),
     )
 
 

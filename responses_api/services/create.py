@@ -1,7 +1,7 @@
 """Create: the one funnel that JSON, SSE and WebSocket requests go through."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,25 +9,20 @@ from typing import Final
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 from redis.exceptions import RedisError
 
 from responses_api.dispatch import process_dispatcher
 from responses_api.eventlog import turns
-from responses_api.eventlog.follow import Follower, Inbox, process_inbox
+from responses_api.eventlog.follow import Follower, process_inbox
 from responses_api.eventlog.message import Message
-from responses_api.protocol.admission import refuse_forbidden, refuse_impossible, refuse_options
 from responses_api.protocol.errors import ProtocolError, invalid_request, overloaded
 from responses_api.protocol.event_types import Dialect
-from responses_api.protocol.ids import RESPONSE, item_prefix
 from responses_api.protocol.job import Job, Purpose
+from responses_api.protocol.permission import refuse_forbidden, refuse_impossible, refuse_options
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.reading import MANY_ITEMS
 from responses_api.protocol.request import CreateRequest
-from responses_api.protocol.response import stored_item
-from responses_api.quotas.bounds import bound
-from responses_api.quotas.counters import Check, checks
 from responses_api.services.admission import admitted
 from responses_api.services.background import accept
 from responses_api.services.context import context_of
@@ -35,31 +30,21 @@ from responses_api.services.database import in_database
 from responses_api.services.endings import answer
 from responses_api.services.finish import charge_unrun
 from responses_api.services.following import follow_journal, follow_running
-from responses_api.services.identity import new_id, now
 from responses_api.services.keeping import as_kept
 from responses_api.services.listening import Ear, Listener, Recover, Said
 from responses_api.services.offload import off_loop_if
 from responses_api.services.pinning import pinned
+from responses_api.services.prepared import Asked, Prepared
 from responses_api.services.routing import find_model
 from responses_api.services.running import running_snapshot
 from responses_api.services.stored import stored_end
 from responses_api.services.targets import able, with_served_tools
+from responses_api.services.tools import check_tools_said, with_checked_tools
 from tenants.keys import Principal
 
 log = structlog.get_logger(__name__)
 
 _NOT_HANDED_OVER: Final = overloaded("The service cannot take requests at the moment; try again.")
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request that was checked in every way and may be started: its job, also as bytes."""
-
-    job: Job
-    envelope: bytes
-    inbox: Inbox
-    checks: Sequence[Check]
-    """The limits that it has to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +99,7 @@ async def prepare(
     again; without `generates` no model is to be asked; `backend` names the only one that may be. Raises
     `ProtocolError`; nothing is stored or queued.
     """
-    request = as_kept(principal, request)
+    request = with_checked_tools(as_kept(principal, request))
     _refuse_unserved(request)
     model = pinned(await find_model(request.model, principal.allowed_models, backend), backend)
     request = with_served_tools(request, model.targets)
@@ -126,54 +111,9 @@ async def prepare(
     except (RedisError, OSError) as error:
         log.error("Valkey does not answer", error=type(error).__name__)
         raise _NOT_HANDED_OVER.anew() from error
-
-    def make() -> Prepared:
-        context.check()
-        made_at = now()
-        limited = _checks(principal, request.model, made_at, purpose)
-        most = bound(
-            request,
-            (context.history, context.given),
-            checks=limited,
-            prices=model.highest_prices,
-            context_window=model.widest_window,
-            most_output=settings.RESERVED_OUTPUT_TOKENS,
-            purpose=purpose,
-            generates=generates,
-        )
-        job = Job(
-            response_id=reserved_id or new_id(RESPONSE),
-            tenant_id=str(principal.tenant_id),
-            key_id=str(principal.key_id),
-            request_id=request_id,
-            created_at=made_at,
-            request={**request.to_plain(), "input": []},
-            history=context.history,
-            input_items=[stored_item(item, new_id(item_prefix(item["type"]))) for item in context.given],
-            backend=model.first.backend,
-            upstream_model=model.first.upstream_model,
-            inbox=None if request.background or reserved_id else inbox.name,
-            dialect=dialect,
-            context_window=model.first.context_window,
-            purpose=purpose,
-            is_keyed=reserved_id is not None,
-            prices=model.first.prices,
-            policies=list(principal.policies) or None,
-            reserved=most.to_plain() if limited else None,
-            output_cap=most.output_cap,
-        )
-        if len(model.targets) > 1:
-            job = job.among(model.ordered(job))
-        return Prepared(job, job.to_bytes(), inbox, limited)
-
-    return await off_loop_if(context.size > MANY_ITEMS, make)
-
-
-def _checks(principal: Principal, model: str, at: int, purpose: Purpose) -> Sequence[Check]:
-    """The limits that a request has to keep; counting tokens is free."""
-    if not principal.limits or purpose == "count_tokens":
-        return ()
-    return checks(principal.limits, principal.key_id, model, at)
+    await check_tools_said(context.history, context.given, request.tools, principal.tenant_id)
+    asked = Asked(principal, request, dialect, request_id, purpose, reserved_id, generates)
+    return await off_loop_if(context.size > MANY_ITEMS, asked.prepared, model, context, inbox)
 
 
 def admission(prepared: Prepared) -> AbstractAsyncContextManager[dict[str, str]]:

@@ -216,6 +216,7 @@ def kept_of(job: Job) -> Json:
         "reserved": job.reserved,
         "output_cap": job.output_cap,
         "spent": job.spent,
+        "sealed_secrets": job.sealed_secrets,
         "backends": [target.name for target in job.choices()],
     }
 

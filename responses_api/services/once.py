@@ -138,9 +138,11 @@ def purge() -> int:
 
 def _digest(request: CreateRequest, backend: str | None) -> bytes:
     """What was asked, and of which backend, whatever the order of its fields. Keyed, so that nobody who reads the row
-    can try out guesses.
+    can try out guesses: of what gets tools in elsewhere, too, nothing else is kept.
     """
-    asked = request.to_plain() if backend is None else {"request": request.to_plain(), "backend": backend}
+    asked = request.to_plain()
+    if backend is not None or request.secrets:
+        asked = {"request": asked, "backend": backend, "secrets": dict(request.secrets)}
     plain = orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)
     return salted_hmac(_SALT, plain, algorithm="sha256").digest()
 

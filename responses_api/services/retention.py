@@ -16,6 +16,7 @@ from django.db import OperationalError, connection
 from responses_api.eventlog import bus, journal
 from responses_api.models.response import UNFINISHED
 from responses_api.protocol.ids import RESPONSE, first_id
+from responses_api.services import approvals
 from responses_api.services.identity import now
 from tenants.models import Tenant
 from tenants.scoping import operator_scope, tenant_scope
@@ -24,6 +25,8 @@ log = structlog.get_logger(__name__)
 
 _MOST_PER_BATCH: Final = 500
 _DAY_SECONDS: Final = 86_400
+_CLAIMS_DAYS: Final = 30
+"""How long a tenant that keeps nothing keeps at least that an approval was used: ids alone."""
 
 _DELETE: Final = """
 WITH old AS (
@@ -47,6 +50,10 @@ def purge_expired() -> int:
     """Delete the responses that are older than their tenants keep them; returns how many there were."""
     with operator_scope():
         keeping = list(Tenant.objects.exclude(retention_days=None).values_list("id", "retention_days"))
+        unkept = Tenant.objects.filter(retention_days=None, zero_data_retention=True)
+        keeping_nothing = list(unkept.values_list("id", flat=True))
+    for tenant_id in keeping_nothing:
+        approvals.purge(tenant_id, before=now() - _CLAIMS_DAYS * _DAY_SECONDS)
     return sum(
         purge(tenant_id, before=now() - days * _DAY_SECONDS)
         for tenant_id, days in keeping
@@ -65,6 +72,7 @@ def purge(tenant_id: uuid.UUID, *, before: int, told: Callable[[int], None] | No
         purged += batch
         if told is not None:
             told(purged)
+    approvals.purge(tenant_id, before=before)
     if purged:
         log.info("responses purged", tenant_id=str(tenant_id), responses=purged)
     return purged

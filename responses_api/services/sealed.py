@@ -97,11 +97,14 @@ def _opened(job: Job, item: Json, param: str) -> Json:
         if item["type"] == "compaction":
             raise _refusal(item, param, error) from None
         log.warning("state of an earlier turn does not open any more and is left out", item=item.get("id"))
-        return _without_seal(item)
+        return {**_without_seal(item), STATE: None} if is_foreign(item["type"]) else _without_seal(item)
     if item["type"] == "compaction":
         return summary_message(item, found.content)
     bare = _without_seal(item)
-    return {**bare, STATE: found.content} if found.source == _source(job) else bare
+    if found.source == _source(job):
+        return {**bare, STATE: found.content}
+    # Whoever told it: that a backend did is not forgotten (`protocol.replay`).
+    return {**bare, STATE: None} if is_foreign(item["type"]) else bare
 
 
 def summary_message(item: Json, summary: str) -> Json:

@@ -13,12 +13,15 @@ from responses_api.protocol.items import TYPE_RULE
 from responses_api.protocol.media import addresses_in, no_addresses, not_fetched
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
+from responses_api.protocol.replay import has_receipts
 from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.server_tools import FILE_SEARCH, MCP
 from responses_api.protocol.target import Target
 from responses_api.protocol.tools import check_tool_choice
 from responses_api.protocol.validation import is_vendor_type
 from responses_api.protocol.wording import quoted
 from responses_api.services.egress import rules
+from responses_api.services.hosted import declarations
 
 _FUNCTION: Final = "function"
 
@@ -49,14 +52,12 @@ def with_served_tools(request: CreateRequest, targets: Sequence[Target]) -> Crea
 
     Raises `ProtocolError` 400 where its `tool_choice` names one of those.
     """
-    if not request.leaves_out_tools or all(tool["type"] == _FUNCTION for tool in request.tools):
+    if not request.leaves_out_tools or all(is_own(tool) for tool in request.tools):
         return request
     left = [BackendSpec.from_plain(target.backend) for target in targets]
     tools = []
     for tool in request.tools:
-        takers = (
-            left if tool["type"] == _FUNCTION else [spec for spec in left if spec.takes_tool(tool["type"])]
-        )
+        takers = left if is_own(tool) else [spec for spec in left if spec.takes_tool(tool["type"])]
         if takers:
             left = takers
             tools.append(tool)
@@ -64,14 +65,23 @@ def with_served_tools(request: CreateRequest, targets: Sequence[Target]) -> Crea
     return replace(request, tools=tools)
 
 
+def is_own(tool: Json) -> bool:
+    """Whether a tool asks nothing more of a backend than to take functions: the client's, or what the service runs."""
+    return tool["type"] in (_FUNCTION, MCP) or tool["type"] in declarations()
+
+
 def _needs(request: CreateRequest, targets: Sequence[Target]) -> Iterator[Need]:
     """What the request needs of its backend beside the model."""
     for index, tool in enumerate(request.tools):
-        if tool["type"] != _FUNCTION:
+        if not is_own(tool):
             yield _tool(tool["type"], index, targets)
     for index, item in enumerate(request.input):
         # A vendor's items are kept with any conversation; who has no place for them leaves them out.
-        if is_foreign(item["type"]) and not is_vendor_type(item["type"]):
+        if (
+            is_foreign(item["type"])
+            and not is_vendor_type(item["type"])
+            and not has_receipts((item,), declarations())
+        ):
             yield _item(item["type"], index)
     if any(target.backend.get("media_urls", "sent") != "sent" for target in targets):
         for index, item in enumerate(request.input):
@@ -86,9 +96,11 @@ def _tool(kind: str, index: int, targets: Sequence[Target]) -> Need:
     others = sorted(
         {name for target in targets for name in BackendSpec.from_plain(target.backend).other_tool_types}
     )
-    served = ", ".join([_FUNCTION, *others])
+    served = ", ".join([_FUNCTION, MCP, *sorted(declarations()), *others])
+    instead = f" Files that were uploaded here '{FILE_SEARCH}' searches." if kind == "file_search" else ""
     refusal = invalid_request(
-        f"Tools of the type '{quoted(kind)}' are not offered by this server for this model; it serves: {served}.",
+        f"Tools of the type '{quoted(kind)}' are not offered by this server for this model; it serves: {served}."
+        f"{instead}",
         param=f"tools[{index}].type",
         code="unsupported_value",
     )

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from responses_api.models import IdempotentRequest, Item, Response
+from responses_api.models import IdempotentRequest, Item, Response, UsedApproval
 from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError
 from responses_api.services.cancel import cancel
@@ -45,6 +45,7 @@ _MODELS: Final[tuple[Any, ...]] = (
     Item,
     Response,
     IdempotentRequest,
+    UsedApproval,
     UsageRecord,
     UsageTotal,
     Limit,

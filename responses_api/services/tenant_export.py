@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from responses_api.models import Item, Response
+from responses_api.models import Item, Response, UsedApproval
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode
 from responses_api.services.stored import snapshots
@@ -123,4 +123,5 @@ _FILES: Final[dict[str, Read]] = {
     "audit": _fields_of(AuditEvent),
     "responses": _responses,
     "items": _items,
+    "approvals": _fields_of(UsedApproval),
 }

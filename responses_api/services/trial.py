@@ -4,13 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from responses_api.protocol.admission import (
-    CallAdmission,
-    call_admission,
-    refuse_impossible,
-    refuse_options,
-)
+from responses_api.protocol.admission import CallAdmission, call_admission
 from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.permission import refuse_impossible, refuse_options
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all
 from responses_api.protocol.reading import read_json

@@ -23,12 +23,13 @@ from responses_api.protocol.reading import LARGE_BYTES
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.sse import decode, frames_to_data
 from responses_api.services.access import Scope, Visitor, authenticate
-from responses_api.services.create import Prepared, Started, admission, prepare, start
+from responses_api.services.create import Started, admission, prepare, start
 from responses_api.services.faults import STOPPED, internal_error
 from responses_api.services.keeping import as_kept
 from responses_api.services.listening import farewell
 from responses_api.services.offload import off_loop_if
 from responses_api.services.pinning import pin_in
+from responses_api.services.prepared import Prepared
 from responses_api.services.presence import Stay
 from responses_api.services.warm import warm
 from responses_api.websocket.memory import Memory

@@ -13,6 +13,7 @@ from tests.unit.workers.builders import make_job
 
 LOOK: Json = {"type": "function", "name": "look"}
 SEARCH: Json = {"type": "web_search"}
+SERVED = "function, mcp, antiphon:file_search"
 SEARCHED: Json = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
 
 
@@ -86,9 +87,10 @@ def test_only_targets_that_can_be_given_what_is_at_an_address_are_left() -> None
 @pytest.mark.parametrize(
     ("fields", "param", "served"),
     [
-        ({"tools": [LOOK, {"type": "file_search"}]}, "tools[1].type", "function, acme:*, web_search"),
-        ({"tools": [{"type": "mcp"}]}, "tools[0].type", "function, acme:*, web_search"),
-        ({"input": [{"role": "user", "content": "x"}, {"type": "mcp_call"}]}, "input[1].type", "'message'"),
+        ({"tools": [LOOK, {"type": "file_search"}]}, "tools[1].type", f"{SERVED}, acme:*, web_search"),
+        ({"tools": [LOOK, {"type": "file_search"}]}, "tools[1].type", "'antiphon:file_search' searches"),
+        ({"tools": [{"type": "other:thing"}]}, "tools[0].type", f"{SERVED}, acme:*, web_search"),
+        ({"input": [{"role": "user", "content": "x"}, {"type": "shell_call"}]}, "input[1].type", "'message'"),
     ],
 )
 def test_what_none_takes_is_refused_with_what_is_supported(fields: Json, param: str, served: str) -> None:
@@ -106,7 +108,7 @@ def test_what_no_single_target_takes_is_refused() -> None:
 
 
 def test_a_row_of_another_kind_takes_functions_alone() -> None:
-    with pytest.raises(ProtocolError, match="it serves: function\\."):
+    with pytest.raises(ProtocolError, match=f"it serves: {SERVED}\\."):
         able([target("chat", "web_search", kind="chat_completions")], request(tools=[SEARCH]))
 
 
@@ -125,7 +127,7 @@ def test_the_tools_that_are_left_have_one_target_that_takes_them_all() -> None:
 
 
 def test_a_choice_of_a_tool_that_was_left_out_is_refused() -> None:
-    for choice in ("required", {"type": "mcp"}):
+    for choice in ("required", {"type": "shell"}):
         with pytest.raises(ProtocolError) as refused:
-            with_served_tools(request(tools=[{"type": "mcp"}], tool_choice=choice, leave_out=True), TARGETS)
+            with_served_tools(request(tools=[{"type": "shell"}], tool_choice=choice, leave_out=True), TARGETS)
         assert refused.value.param == "tool_choice"

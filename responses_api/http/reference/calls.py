@@ -99,6 +99,8 @@ _GENERATED: Final = (
     r.BAD_SEAL,
     r.OLD_SEAL,
     r.UNPAIRED,
+    r.NO_APPROVAL_REQUEST,
+    r.APPROVAL_USED,
     r.TOO_LONG,
     r.NOT_FETCHED,
     r.REJECTED,

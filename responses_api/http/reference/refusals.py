@@ -236,6 +236,24 @@ OLD_SEAL: Final = _the(
         code="encrypted_content_expired",
     ),
 )
+NO_APPROVAL_REQUEST: Final = _the(
+    "The input answers an approval request that is not in the conversation.",
+    invalid_request(
+        "'input[0].approval_request_id' must name an mcp_approval_request before it in the conversation; there is no "
+        "'mcpr_1'.",
+        param="input[0].approval_request_id",
+        code="approval_request_not_found",
+    ),
+)
+APPROVAL_USED: Final = _the(
+    "The approval request was answered before, or its call was run.",
+    invalid_request(
+        "The approval of 'mcpr_1' was used by another response: a call is run once for each approval. Ask the model "
+        "again for another call.",
+        param="input[0].approval_request_id",
+        code="approval_used",
+    ),
+)
 UNPAIRED: Final = _the(
     "A function call has no output, or an output no call.",
     invalid_request(
@@ -327,6 +345,14 @@ NO_CALL: Final = _the(
         code="tool_call_missing",
     ),
 )
+NO_SECRETS: Final = _the(
+    "The key is gone that sealed what the request's MCP servers need, before a worker had the request.",
+    server_error(
+        "The headers of the request's MCP servers cannot be opened any more: the key that sealed them is none of "
+        "ANTIPHON_SEAL_KEYS. Send the request again.",
+        code="tool_secrets_unreadable",
+    ),
+)
 CANCELLED: Final = _the(
     "The request was cancelled before it was answered.",
     server_error("The request was cancelled.", code="cancelled"),
@@ -411,6 +437,7 @@ IN_A_STREAM: Final = (
     OVERLOADED,
     NOT_ALLOWED,
     NO_CALL,
+    NO_SECRETS,
     WORKER_LOST,
     TOO_SLOW,
     EVENTS_LOST,

@@ -34,6 +34,8 @@ class McpListTools(TypedDict):
     tools: list[McpTool]
     error: str | None
     """Why there are none."""
+    antiphon_sent_id: NotRequired[Annotated[str, Field(alias="antiphon:sent_id")]]
+    """The id that the client sent it under, of a receipt that came back as input."""
 
 
 @shape
@@ -68,6 +70,8 @@ class McpCall(TypedDict):
     status: ReceiptStatus
     antiphon_refused_by: NotRequired[Annotated[RefusedBy, Field(alias="antiphon:refused_by")]]
     """The verdict of the tool policy that refused the call: it was not made."""
+    antiphon_sent_id: NotRequired[Annotated[str, Field(alias="antiphon:sent_id")]]
+    """The id that the client sent it under, of a receipt that came back as input."""
 
 
 @shape
@@ -79,6 +83,8 @@ class McpApprovalRequest(TypedDict):
     server_label: str
     name: str
     arguments: str
+    antiphon_sent_id: NotRequired[Annotated[str, Field(alias="antiphon:sent_id")]]
+    """The id that the client sent it under, of a receipt that came back as input."""
 
 
 @shape

@@ -4,13 +4,9 @@ from typing import Any
 
 import pytest
 
-from responses_api.protocol.admission import (
-    CallAdmission,
-    call_admission,
-    offered,
-    refuse_forbidden,
-)
+from responses_api.protocol.admission import CallAdmission, call_admission
 from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.permission import offered, refuse_forbidden
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy_reading import read_policy
 from responses_api.protocol.request import CreateRequest, parse_create

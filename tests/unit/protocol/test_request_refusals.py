@@ -169,7 +169,8 @@ def test_a_tool_of_no_type_is_told_what_is_supported() -> None:
     [
         ("any", "tool_choice"),
         (5, "tool_choice"),
-        ({"type": "mcp"}, "tool_choice"),
+        ({"type": "mcp"}, "tool_choice.server_label"),
+        ({"type": "mcp", "server_label": "a"}, "tool_choice"),
         ({"type": 5}, "tool_choice.type"),
         ({"type": "function"}, "tool_choice.name"),
         ({"type": "function", "name": "g"}, "tool_choice"),

@@ -1,0 +1,90 @@
+"""What a request asks of the tools that the service runs by itself, checked before anything is stored or queued.
+
+No server is connected to here, and nothing is run. Policies are looked at where the request is refused for them
+(`protocol.admission`), and again when a call is made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from pydantic import TypeAdapter, ValidationError
+
+from responses_api.protocol.approvals import approvals, check_approvals, used
+from responses_api.protocol.egress import EgressError, check_url
+from responses_api.protocol.errors import invalid_request
+from responses_api.protocol.given_receipts import receipt_type
+from responses_api.protocol.hosted import Declaration
+from responses_api.protocol.plain import Json
+from responses_api.protocol.replay import check_receipts
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.server_tools import MCP, MCP_APPROVAL_RESPONSE
+from responses_api.protocol.validation import to_protocol_error
+from responses_api.services import egress
+from responses_api.services.approvals import claimed
+from responses_api.services.database import in_database
+from responses_api.services.hosted import declarations
+
+
+def with_checked_tools(request: CreateRequest) -> CreateRequest:
+    """The request with the entries of hosted tools in their canonical form.
+
+    Raises `ProtocolError` 400 naming the field: an entry that its tool does not take, an address of an MCP server that
+    may not be reached as it is written. Where a name leads is seen when it is connected to.
+    """
+    if all(tool["type"] == "function" for tool in request.tools):
+        return request
+    _check_servers(request.tools)
+    return replace(request, tools=[_canonical(tool, index) for index, tool in enumerate(request.tools)])
+
+
+async def check_tools_said(
+    history: Sequence[Json], given: Sequence[Json], tools: Sequence[Json], tenant_id: UUID
+) -> None:
+    """Check what the request's own input says of tools that the service runs: receipts that make sense, and answers to
+    approval requests that are open and were not used.
+
+    Raises `ProtocolError` 400 naming the item's field.
+    """
+    check_receipts(given, declarations())
+    if not any(receipt_type(item) == MCP_APPROVAL_RESPONSE for item in given):
+        return
+    context = [*history, *given]
+    check_approvals(context, len(history), tools)
+    to_run = approvals(context).to_run(len(history))
+    if not to_run:
+        return
+    before = await in_database(claimed, tenant_id, [answer.key for answer in to_run])
+    for answer in to_run:
+        if answer.key in before:
+            raise used(answer, len(history))
+
+
+def _check_servers(tools: Sequence[Json]) -> None:
+    rules = egress.rules()
+    for index, tool in enumerate(tools):
+        if tool["type"] != MCP:
+            continue
+        try:
+            check_url(tool["server_url"], rules)
+        except EgressError as error:
+            param = f"tools[{index}].server_url"
+            raise invalid_request(f"'{param}' {error}.", param=param, code="invalid_value") from None
+
+
+def _canonical(tool: Json, index: int) -> Json:
+    declaration = declarations().get(tool["type"])
+    if declaration is None:
+        return tool
+    try:
+        entry: Json = _adapter(declaration).validate_python(tool, strict=True)
+    except ValidationError as failure:
+        raise to_protocol_error(failure, at=f"tools[{index}]") from None
+    return entry
+
+
+@cache
+def _adapter(declaration: Declaration) -> TypeAdapter[Any]:
+    return TypeAdapter(declaration.entry)
