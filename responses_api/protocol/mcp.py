@@ -5,12 +5,12 @@ canonical form: see `secrets`.
 OpenAI's API reference: "MCP tool".
 """
 
-import re
 from typing import Annotated, Any, Final, Literal, NotRequired
 
 from pydantic import AfterValidator, ConfigDict, Field, Tag, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
+from responses_api.protocol.mcp_headers import is_header_name, is_header_value, is_own_header
 from responses_api.protocol.plain import Json
 from responses_api.protocol.secrets import AUTHORIZATION, HEADERS, QUERY
 from responses_api.protocol.server_urls import UrlError, read_url
@@ -20,41 +20,11 @@ MOST_NAMES: Final = 512
 MOST_HEADERS: Final = 32
 LONGEST_HEADER: Final = 8192
 LONGEST_HEADERS: Final = 32_768
-_LONGEST_NAME: Final = 256
-
-# RFC 9110, 5.1 and 5.5.
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
-_HEADER_VALUE: Final = re.compile(r"[\t -~\x80-\xff]*")
-_OWN_HEADERS: Final = frozenset(
-    {
-        "accept",
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "expect",
-        "forwarded",
-        "host",
-        "keep-alive",
-        "last-event-id",
-        "mcp-protocol-version",
-        "mcp-session-id",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "via",
-        "x-forwarded-for",
-    }
-)
-"""Headers that the connection itself is made of: a client that sets them would say something else than is sent."""
+LONGEST_NAME: Final = 256
 
 _OBJECT: Final = TAG + "object"
 
-_Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
+_Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 _Names = Annotated[list[_Name], Field(max_length=MOST_NAMES)]
 
 
@@ -73,15 +43,15 @@ def _check_headers(headers: dict[str, Any]) -> dict[str, Any]:
     if len({name.lower() for name in headers}) < len(headers):
         raise refusal("must not have a header twice: their names have no case")
     for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name):
+        if len(name) > LONGEST_NAME or not is_header_name(name):
             raise refusal("must have names of headers as keys: letters, digits and '-'")
         if not isinstance(value, str):
             raise refusal("must be an object of strings", code="invalid_type")
-        if len(value) > LONGEST_HEADER or not _HEADER_VALUE.fullmatch(value):
+        if len(value) > LONGEST_HEADER or not is_header_value(value):
             raise refusal(
-                f"must have values of at most {LONGEST_HEADER} characters, each on one line of Latin-1"
+                f"must have values of 1 to {LONGEST_HEADER} visible ASCII characters, spaces inside"
             )
-        if name.lower() in _OWN_HEADERS:
+        if is_own_header(name):
             raise refusal(f"must not have '{name.lower()}', which the service sets by itself")
     if sum(len(name) + len(value) for name, value in headers.items()) > LONGEST_HEADERS:
         raise refusal(f"must have at most {LONGEST_HEADERS} characters in all")
@@ -89,8 +59,8 @@ def _check_headers(headers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_authorization(token: str) -> str:
-    if not _HEADER_VALUE.fullmatch(token):
-        raise refusal("must be one line of Latin-1")
+    if not is_header_value(token):
+        raise refusal("must have visible ASCII characters only, spaces inside")
     return token
 
 

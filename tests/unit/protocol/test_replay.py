@@ -132,7 +132,6 @@ def test_lists_of_tools_are_left_out() -> None:
 
 def test_a_failed_call_tells_its_error() -> None:
     assert told([ran("a", output=None, error="It is down.")])[1] == "<The call failed: It is down."
-    assert told([ran("a", output=None, error={"code": 5})])[1] == '<The call failed: {"code":5}'
 
 
 def test_a_call_that_was_cut_short_says_so() -> None:
