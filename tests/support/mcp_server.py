@@ -99,7 +99,13 @@ class RealMcpServer:
 
     def __enter__(self) -> Self:
         app = self.mcp.streamable_http_app(json_response=self.answers_json)
-        config = uvicorn.Config(_Door(self, app), log_config=None, lifespan="on", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            _Door(self, app),
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            timeout_graceful_shutdown=1,
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="MCP server", daemon=True)
         self._started = threading.Event()

@@ -120,6 +120,8 @@ class Connection:
                     return await ask(session)
             except TimeoutError:
                 failure = late(seconds)
+            except McpFailure as own:
+                failure = own
             except Exception as error:
                 failure = failure_of(error, exchange, has_session=self._has_session)
         if failure.ends_connection:
