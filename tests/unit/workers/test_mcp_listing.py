@@ -83,6 +83,18 @@ def test_every_tool_is_offered_with_a_schema_of_an_object(schema: Json, offered:
     ]
 
 
+def test_what_the_request_says_of_the_server_is_told_with_each_tool() -> None:
+    tools: list[Json] = [
+        {"name": "a", "description": "Does it.", "input_schema": {}},
+        {"name": "b", "description": None, "input_schema": {}},
+    ]
+    assert [one["description"] for one in functions(tools, "Of the shop.")] == [
+        "Does it.\n\nOf the shop.",
+        "Of the shop.",
+    ]
+    assert [one["description"] for one in functions(tools)] == ["Does it.", None]
+
+
 def test_too_many_tools_are_refused_and_a_filter_helps() -> None:
     tools = [tool(f"tool_{number}") for number in range(257)]
     with pytest.raises(McpFailure, match=r"offers 257 tools, and no more than 256 can be\. Name those"):

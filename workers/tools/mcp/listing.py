@@ -113,8 +113,10 @@ def bounded(tools: list[Json]) -> list[Json]:
     return tools
 
 
-def functions(tools: Sequence[Json]) -> list[Json]:
-    """The function that each listed tool is offered as; no two have the same name."""
+def functions(tools: Sequence[Json], about: str | None = None) -> list[Json]:
+    """The function that each listed tool is offered as; no two have the same name. `about` is what the request says of
+    the server: the model reads it with each of its tools.
+    """
     taken: set[str] = set()
     made: list[Json] = []
     for tool in tools:
@@ -124,7 +126,7 @@ def functions(tools: Sequence[Json]) -> list[Json]:
             {
                 "type": "function",
                 "name": name,
-                "description": tool["description"],
+                "description": "\n\n".join(filter(None, (tool["description"], about))) or None,
                 "parameters": _parameters(tool["input_schema"]),
                 "strict": None,
             }

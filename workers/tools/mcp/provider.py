@@ -100,7 +100,9 @@ class McpProvider:
                 MCP_CALL,
                 wants_approval(self._entry.get("require_approval"), tool),
             )
-            for tool, function in zip(tools, functions(tools), strict=True)
+            for tool, function in zip(
+                tools, functions(tools, self._entry.get("server_description")), strict=True
+            )
         )
 
     def _listed(self, tools: list[Json], error: str | None = None) -> Json:
