@@ -14,12 +14,13 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from responses_api.models import IdempotentRequest, Item, Response, UsedApproval
+from responses_api.models import File, IdempotentRequest, Item, Response, UsedApproval
 from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError
 from responses_api.services.cancel import cancel
 from responses_api.services.identity import now
 from responses_api.services.retention import purge
+from responses_api.services.stored_files import delete_all as delete_all_files
 from tenants import audit
 from tenants.keys import announce_change
 from tenants.models import (
@@ -44,6 +45,7 @@ _MARGIN_SECONDS: Final = 60.0
 _MODELS: Final[tuple[Any, ...]] = (
     Item,
     Response,
+    File,
     IdempotentRequest,
     UsedApproval,
     UsageRecord,
@@ -84,6 +86,7 @@ def end_tenant(tenant_id: uuid.UUID) -> bool:
         return False
     _cancel_unfinished(tenant_id)
     purge(tenant_id, before=now() + 86_400)
+    delete_all_files(tenant_id)
     if timezone.now() < _last_possible_end(tenant):
         return False
     for model in _MODELS:

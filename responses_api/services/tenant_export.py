@@ -8,14 +8,17 @@ import io
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from responses_api.models import Item, Response, UsedApproval
+from responses_api.models import File, FileChunk, Item, Response, UsedApproval
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode
 from responses_api.services.stored import snapshots
+from responses_api.services.stored_files import pieces
 from tenants.models import ApiKey, AuditEvent, Invitation, Limit, Membership, Tenant, ToolPolicy, UsageRecord
 from tenants.scoping import tenant_scope
 
@@ -32,6 +35,11 @@ def export(tenant_id: uuid.UUID) -> Iterator[bytes]:
             with archive.open(f"{name}.jsonl", "w", force_zip64=True) as lines:
                 for row in read(tenant_id):
                     lines.write(encode(row) + b"\n")
+                    yield from written.taken()
+        for name, content in _contents(tenant_id):
+            with archive.open(name, "w", force_zip64=True) as file:
+                for piece in content:
+                    file.write(piece)
                     yield from written.taken()
     yield from written.taken()
 
@@ -105,6 +113,19 @@ def _items(tenant_id: uuid.UUID) -> Iterator[Json]:
             yield {**place, "item": row.data}
 
 
+def _contents(tenant_id: uuid.UUID) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Every uploaded file: what it is called in the archive, and its content piece by piece."""
+    for page in _pages(tenant_id, lambda: File.objects.all()):
+        for row in page:
+            yield f"files/{row.id}/{row.filename}", _until_deleted(tenant_id, row.id)
+
+
+def _until_deleted(tenant_id: uuid.UUID, file_id: str) -> Iterator[bytes]:
+    """The content of a file; one that is deleted meanwhile ends there."""
+    with suppress(ProtocolError):
+        yield from pieces(tenant_id, file_id)
+
+
 def _plain(value: Any) -> Any:
     """A column's value as JSON."""
     if value is None or isinstance(value, bool | int | float | str | list | dict):
@@ -124,4 +145,6 @@ _FILES: Final[dict[str, Read]] = {
     "responses": _responses,
     "items": _items,
     "approvals": _fields_of(UsedApproval),
+    "files": _fields_of(File, "sha256"),
+    "chunks": _fields_of(FileChunk),
 }

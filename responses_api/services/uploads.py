@@ -7,13 +7,14 @@ that, beat does (`stored_files.purge`).
 
 import hashlib
 import uuid
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import IntegrityError, connection
 from django.db.models import Sum
+from psycopg import Cursor
 
-from responses_api.models import File, FileBlob
+from responses_api.models import File
 from responses_api.models.file import PIECE_BYTES, PROCESSED, UPLOADED, UPLOADING
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.files import VISION, Described, cleaned_name, media_type_of
@@ -28,6 +29,9 @@ from tenants.scoping import tenant_scope
 LONGEST_SECONDS: Final = 3_000.0
 """How long a file may take to come in."""
 _ADVISORY: Final = "antiphon files"
+_INSERT: Final = (
+    "INSERT INTO responses_api_fileblob (file_id, tenant_id, position, data) VALUES (%s, %s, %s, %b)"
+)
 
 
 class Upload:
@@ -125,9 +129,7 @@ class Upload:
         self._digest.update(piece)
         try:
             with tenant_scope(self._tenant_id):
-                FileBlob.objects.create(
-                    file_id=self._begun().id, tenant_id=self._tenant_id, position=self._pieces, data=piece
-                )
+                _insert([self._begun().id, self._tenant_id, self._pieces, piece])
         except IntegrityError:
             # Only the end of its tenant takes a file away while it comes in.
             raise KEY_ENDED.anew() from None
@@ -136,6 +138,14 @@ class Upload:
     def _begun(self) -> File:
         assert self.row is not None, "it has begun"
         return self.row
+
+
+def _insert(piece: list[Any]) -> None:
+    """Django would write the bytes into the statement, as twice as many digits; bound beside it they take a sixth of
+    the time.
+    """
+    with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
+        cursor.execute(_INSERT, piece)
 
 
 def too_large() -> ProtocolError:

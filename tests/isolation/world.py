@@ -12,8 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from responses_api.models import IdempotentRequest, Item
-from responses_api.services import indexing
+from responses_api.models import FileChunk, IdempotentRequest, Item
 from tenants import audit
 from tenants.keys import new_key, revoke_key
 from tenants.models import ApiKey, AuditEvent, Invitation, Limit, Membership, Tenant, ToolPolicy, UsageRecord
@@ -91,7 +90,7 @@ def make_estate(name: str) -> Estate:
     revoked, revoked_text = new_key(tenant, name=f"revoked {mark}")
     first = stored(tenant, f"question {mark}", f"answer {mark}", metadata={"mark": mark})
     second = stored(tenant, "and?", f"more {mark}", previous_response_id=first["id"])
-    file = stored_file(tenant, f"file {mark}", f"content {mark}".encode())
+    file = stored_file(tenant, f"file {mark}", f"content {mark}".encode(), "vision")  # which no worker reads
     told = (first["id"], second["id"], file["id"])
     estate = Estate(mark, tenant, owner, member, key, key_text, revoked_text, *told)
     with tenant_scope(tenant.id):
@@ -118,7 +117,9 @@ def _fill(estate: Estate, membership: Membership) -> None:
     UsageRecord.objects.update(model=mark)
     record = UsageRecord.objects.get(response_id=estate.response_id)
     audit.record("test.made", mark, tenant_id=tenant.id)
-    indexing.store_chunks(tenant.id, estate.file_id, [indexing.NewChunk(f"chunk {mark}")])
+    FileChunk.objects.create(
+        id=f"chunk_{mark}", tenant=tenant, file_id=estate.file_id, position=0, text=f"chunk {mark}"
+    )
     IdempotentRequest.objects.create(
         tenant=tenant, key=f"once-{mark}", digest=bytes(32), response_id=estate.response_id
     )

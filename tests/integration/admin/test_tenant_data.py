@@ -163,6 +163,8 @@ def exported(browser: Browser, estate: Estate) -> tuple[bytes, dict[str, list[An
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         files = {
             name.removesuffix(".jsonl"): [json.loads(line) for line in archive.read(name).splitlines()]
+            if name.endswith(".jsonl")
+            else archive.read(name).decode()
             for name in archive.namelist()
         }
     return raw, files
@@ -179,6 +181,10 @@ def test_an_owner_exports_everything_and_nothing_else(friend: Estate, stranger: 
         name: len(files[name]) for name in ("tenant", "keys", "limits", "policies", "usage", "invitations")
     }
     assert lengths == {"tenant": 1, "keys": 2, "limits": 1, "policies": 1, "usage": 2, "invitations": 1}
+    (file,), (chunk,) = files["files"], files["chunks"]
+    assert (file["id"], file["filename"]) == (friend.file_id, f"file {friend.mark}")
+    assert (chunk["file_id"], chunk["text"]) == (friend.file_id, f"chunk {friend.mark}")
+    assert files[f"files/{friend.file_id}/file {friend.mark}"] == f"content {friend.mark}"
     assert stranger.mark not in text
     assert "digest" not in text
     assert friend.key_text not in text
