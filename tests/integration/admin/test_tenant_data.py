@@ -152,7 +152,7 @@ def test_a_queue_that_is_away_is_told(friend: Estate, monkeypatch: pytest.Monkey
     assert "nothing was deleted" in answered.content.decode()
 
 
-def exported(browser: Browser, estate: Estate) -> tuple[bytes, dict[str, list[Any]]]:
+def exported(browser: Browser, estate: Estate) -> tuple[bytes, dict[str, Any]]:
     answered: Any = browser.post(page(estate, "export"))
     assert answered.status_code == 200, answered.content
 

@@ -209,7 +209,7 @@ def test_no_bound_is_no_bound(friend: Client, settings: Settings) -> None:
 
 def test_an_upload_whose_client_leaves_is_deleted(unkept: Client, server: AsgiServer) -> None:
     body = form(file_part(bytes(2 * MEGABYTE)))[:-30]
-    begun = []
+    begun: list[int] = []
 
     async def receive() -> Any:
         if not begun:

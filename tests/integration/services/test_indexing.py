@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import pytest
+from celery import current_app
 
 from responses_api.models import File, FileChunk
 from responses_api.services import indexing, stored_files
@@ -18,9 +19,7 @@ from workers import readers
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tickets that were sent to the broker, instead of sending them."""
     tickets: list[str] = []
-    monkeypatch.setattr(
-        indexing.current_app, "send_task", lambda name, **_: tickets.append(name), raising=False
-    )
+    monkeypatch.setattr(current_app, "send_task", lambda name, **_: tickets.append(name), raising=False)
     return tickets
 
 
@@ -144,7 +143,7 @@ def test_a_broker_that_is_away_loses_no_file(monkeypatch: pytest.MonkeyPatch, fr
     def away(*_: Any, **__: Any) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr(indexing.current_app, "send_task", away, raising=False)
+    monkeypatch.setattr(current_app, "send_task", away, raising=False)
     assert stored_file(friend_tenant)["status"] == "uploaded"
     assert take().attempt == 1
 
