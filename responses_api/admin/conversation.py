@@ -4,40 +4,17 @@ An item or part of a type that is not known here, or of an unexpected shape, is 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from responses_api.admin.blocks import Block, Part, id_of, notes, told
+from responses_api.admin.receipts import receipt
 from responses_api.admin.shown import cut, picture, pretty, pretty_text, web_link
 from responses_api.protocol.plain import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One thing to show.
-
-    `url` is a picture's data URL, or where a link leads; an address that must not be followed is a link without `url`.
-    """
-
-    kind: Literal["text", "code", "picture", "link", "note"]
-    text: str
-    label: str = ""
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One item. `tone` chooses its colour."""
-
-    title: str
-    tone: Literal["user", "assistant", "instruction", "tool", "other"]
-    parts: tuple[Part, ...]
-    notes: tuple[str, ...] = ()
-    item_id: str = ""
-
-
 def block(item: Json) -> Block:
     """The block of an item, whatever its shape."""
-    show = _ITEMS.get(str(item.get("type")), _other)
+    show = receipt(item) or _ITEMS.get(str(item.get("type")), _other)
     try:
         return show(item)
     except (KeyError, TypeError, AttributeError):
@@ -47,22 +24,22 @@ def block(item: Json) -> Block:
 def _message(item: Json) -> Block:
     role = item["role"]
     title, tone = _ROLES[role]
-    notes = _notes(item, phase=item.get("phase"))
-    return Block(title, tone, tuple(_parts(item["content"])), notes, _id(item))
+    words = notes(item, phase=item.get("phase"))
+    return Block(title, tone, tuple(_parts(item["content"])), words, id_of(item))
 
 
 def _function_call(item: Json) -> Block:
     arguments = pretty_text(item["arguments"])
     shown = Part("code", arguments if arguments is not None else cut(item["arguments"]))
     return Block(
-        f"Calls {item['name']}", "tool", (shown,), _notes(item, call_id=item.get("call_id")), _id(item)
+        f"Calls {item['name']}", "tool", (shown,), notes(item, call_id=item.get("call_id")), id_of(item)
     )
 
 
 def _function_output(item: Json) -> Block:
     output = item["output"]
-    parts = (_told(output),) if isinstance(output, str) else tuple(_parts(output))
-    return Block("Function output", "tool", parts, _notes(item, call_id=item.get("call_id")), _id(item))
+    parts = (told(output),) if isinstance(output, str) else tuple(_parts(output))
+    return Block("Function output", "tool", parts, notes(item, call_id=item.get("call_id")), id_of(item))
 
 
 def _reasoning(item: Json) -> Block:
@@ -72,15 +49,15 @@ def _reasoning(item: Json) -> Block:
     ]
     if item.get("encrypted_content"):
         parts.append(_sealed(item))
-    return Block("Reasoning", "other", tuple(parts), _notes(item), _id(item))
+    return Block("Reasoning", "other", tuple(parts), notes(item), id_of(item))
 
 
 def _compaction(item: Json) -> Block:
-    return Block("Compaction", "other", (_sealed(item),), _notes(item), _id(item))
+    return Block("Compaction", "other", (_sealed(item),), notes(item), id_of(item))
 
 
 def _other(item: Json) -> Block:
-    return Block(str(item.get("type")), "other", (Part("code", pretty(item)),), item_id=_id(item))
+    return Block(str(item.get("type")), "other", (Part("code", pretty(item)),), item_id=id_of(item))
 
 
 def _parts(content: list[Json]) -> Iterable[Part]:
@@ -93,6 +70,8 @@ def _text_part(part: Json) -> Iterable[Part]:
     for note in part.get("annotations") or []:
         if note.get("type") == "url_citation":
             yield Part("link", f"{note.get('title') or note['url']}", "Citation", web_link(note["url"]))
+        elif note.get("type") == "file_citation":
+            yield Part("note", f"{note.get('filename') or note['file_id']}", "Citation")
         else:
             yield Part("code", pretty(note), "Annotation")
 
@@ -133,23 +112,8 @@ def _sealed(item: Json) -> Part:
     return Part("note", f"{len(item['encrypted_content']):,} characters, encrypted", "Sealed")
 
 
-def _told(text: str) -> Part:
-    indented = pretty_text(text)
-    return Part("text", cut(text)) if indented is None else Part("code", indented)
-
-
 def _labelled(label: str, parts: Iterable[Part]) -> Iterable[Part]:
     return (Part(part.kind, part.text, part.label or label, part.url) for part in parts)
-
-
-def _notes(item: Json, **named: Any) -> tuple[str, ...]:
-    status = item.get("status")
-    told = [f"{name} {value}" for name, value in named.items() if value]
-    return (*told, *([str(status)] if status not in (None, "completed") else []))
-
-
-def _id(item: Json) -> str:
-    return str(item.get("id") or "")
 
 
 _ROLES: Final[dict[str, tuple[str, Literal["user", "assistant", "instruction"]]]] = {

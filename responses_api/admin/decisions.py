@@ -9,6 +9,7 @@ from typing import Any, Final
 from responses_api.admin.shown import cut, pretty
 
 _LONGEST: Final = 500
+_BECAME: Final = {"allow": "allowed", "approve": "left to the caller's approval"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ def _decision(entry: Any) -> Decision:
     if not isinstance(entry, dict) or "effect" not in entry:
         return Decision("A decision of a form that is not known here.", False, pretty(entry))
     is_allowed = entry["effect"] == "allow"
-    what = f"{cut(str(entry.get('tool') or 'A call'), _LONGEST)} was {'allowed' if is_allowed else 'refused'}"
+    became = _BECAME.get(entry["effect"], "refused")
+    what = f"{cut(str(entry.get('tool') or 'A call'), _LONGEST)} was {became}"
     why = entry.get("why") or f"Rule {entry.get('rule')!r}, version {entry.get('version')}."
     return Decision(f"{what}. {cut(str(why), _LONGEST)}", is_allowed, pretty(entry))

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from responses_api.admin.accounts import Account, account_of
-from responses_api.admin.conversation import Block, block
+from responses_api.admin.blocks import Block
+from responses_api.admin.conversation import block
 from responses_api.admin.decisions import Decision, decisions_of
 from responses_api.admin.shown import cut, pretty
 from responses_api.models import Item

@@ -11,7 +11,7 @@ text. A score (`protocol.score`) says only what comes next, one sign an event:
     a-z A-Z   a delta of 1 to 52 characters, (n) of any other number
     :word:    the receipt has come to this step
     @n@ #n#   from here on it is item n; each delta has n log probabilities
-    ! ?       the next of what is kept: a change of the snapshot that follows; a whole event
+    ! ?       the next of what is kept: a change of the snapshot, or of the item, that follows; a whole event
 
 Specification: "Streaming".
 """

@@ -170,7 +170,11 @@ class _Writer:
     def _of_item(self, sign: str, event: Json) -> None:
         if sign != "+" and event["output_index"] != self.performer.item:
             self._choose(event["output_index"])
-        if self.performer.perform(sign) == event:
+        made = self.performer.perform(sign)
+        if made == event:
+            self.signs.append(sign)
+        elif sign == "+" and _is_changed(made["item"], event["item"]):
+            self._keep("!", changes(event["item"], made["item"]))
             self.signs.append(sign)
         else:
             self._keep("?", event)
@@ -201,6 +205,11 @@ def _is_delta(event: Json | Delta) -> bool:
     return type(event) is tuple
 
 
+def _is_changed(made: Json, told: Json) -> bool:
+    """Whether the item that was told follows from the one that was made: to the last byte."""
+    return encode(changed(made, changes(told, made))) == encode(told)
+
+
 def _events(final: Json, score: Json, dialect: Dialect) -> Iterator[Json]:
     """The events of a score, but for the terminal one."""
     performer = Performer(final, dialect)
@@ -224,7 +233,8 @@ def _events(final: Json, score: Json, dialect: Dialect) -> Iterator[Json]:
         else:
             event = performer.perform(sign)
             if change is not None:
-                event, change = {**event, "response": changed(event["response"], change)}, None
+                told = "item" if sign == "+" else "response"
+                event, change = {**event, told: changed(event[told], change)}, None
             yield event
 
 

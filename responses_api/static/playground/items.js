@@ -1,11 +1,6 @@
-// Items as they grow, and how they are shown. Text goes into the page as text, never as markup.
-
-export function element(name, className, text) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
+// Items as they grow, and how they are shown.
+import { element, readable } from "./elements.js";
+import { grow, shownReceipt } from "./receipts.js";
 
 // What of a part or item each kind of delta makes longer.
 const GROWS = {
@@ -43,7 +38,7 @@ export class Items {
       part.text += event.delta;
     } else if (event.type === "response.function_call_arguments.delta") {
       item.arguments = (item.arguments ?? "") + event.delta;
-    } else {
+    } else if (!grow(item, event)) {
       return null;
     }
     return at;
@@ -56,22 +51,18 @@ function shownPart(part) {
   return element("pre", "pg-code", JSON.stringify(part, null, 2));
 }
 
-function readable(text) {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text ?? "";
-  }
-}
-
 export function shownItem(item) {
   const box = element("article", "pg-item");
-  const status = item.status && item.status !== "completed" ? ` · ${item.status.replace("_", " ")}` : "";
+  const state = item.step ?? item.status;
+  const status = state && state !== "completed" ? ` · ${state.replace("_", " ")}` : "";
   box.append(element("header", "", `${item.type === "message" ? item.role : item.type.replaceAll("_", " ")}${status}`));
+  const receipt = shownReceipt(item);
   if (item.type === "message" || item.type === "reasoning") {
     for (const part of [...(item.summary ?? []), ...(item.content ?? [])]) if (part) box.append(shownPart(part));
   } else if (item.type === "function_call") {
     box.append(element("div", "pg-text", `${item.name}(…)`), element("pre", "pg-code", readable(item.arguments)));
+  } else if (receipt) {
+    box.append(...receipt);
   } else {
     box.append(element("pre", "pg-code", JSON.stringify(item, null, 2)));
   }

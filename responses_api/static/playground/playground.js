@@ -1,5 +1,7 @@
 // The page: reads the form, asks, and shows items and events side by side as they come.
-import { Items, element, shownItem } from "./items.js";
+import { element } from "./elements.js";
+import { Items, shownItem } from "./items.js";
+import { approvalRequests, approvalResponse } from "./receipts.js";
 import { SNIPPETS } from "./snippets.js";
 import { Refusal, byEvents, byJson, bySocket } from "./transport.js";
 
@@ -8,18 +10,26 @@ const form = find("form");
 const page = document.getElementById("playground");
 const TRANSPORTS = { sse: byEvents, websocket: bySocket, json: byJson };
 const SOON_SECONDS = 30;
-const EXAMPLE = [
-  {
+const EXAMPLES = {
+  function: {
     type: "function",
     name: "get_weather",
     description: "The weather in a city now.",
     parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
   },
-];
+  mcp: {
+    type: "mcp",
+    server_label: "my_server",
+    server_url: "https://mcp.example.com/mcp",
+    require_approval: "always",
+  },
+  files: { type: "antiphon:file_search" },
+};
 
 let held = null; // the key, in memory alone: { key, expires_at, tenant }
 let running = null; // what stops the request that runs
 let last = null; // the last response
+let decided = new Map(); // what was answered to its approval requests
 
 // ---- the key
 
@@ -165,6 +175,7 @@ async function ask() {
   }
   running = new AbortController();
   last = null;
+  decided = new Map();
   busy(true, "Asking…");
   find("events").replaceChildren();
   find("count").textContent = "";
@@ -187,6 +198,7 @@ async function ask() {
     if (last) showFacts(last, began, firstAt);
     if (last?.error && find("problem").hidden) problem({ error: last.error });
     busy(false, last ? `The response is ${last.status.replace("_", " ")}.` : "The answer ended early.");
+    goOn();
   } catch (error) {
     if (running.signal.aborted) {
       busy(false, "Stopped.");
@@ -198,6 +210,15 @@ async function ask() {
   }
 }
 
+// Once the response has ended, and each of its approval requests has its answer.
+function goOn() {
+  const requests = approvalRequests(last?.output ?? []);
+  if (find("continue").disabled || !requests.length || !requests.every((request) => decided.has(request.id))) return;
+  find("continue").click();
+  // Calls of functions are answered by hand, in the same request.
+  if (!last.output.some((item) => item.type === "function_call")) ask();
+}
+
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   if (!find("send").disabled) ask();
@@ -207,12 +228,25 @@ find("continue").addEventListener("click", () => {
   form.elements.previous_response_id.value = last.id;
   const calls = last.output.filter((item) => item.type === "function_call");
   const outputs = calls.map((call) => ({ type: "function_call_output", call_id: call.call_id, output: "" }));
-  form.elements.input.value = calls.length ? JSON.stringify(outputs, null, 2) : "";
+  const answers = approvalRequests(last.output).map((request) => approvalResponse(request.id, decided.get(request.id) ?? false));
+  const input = [...outputs, ...answers];
+  form.elements.input.value = input.length ? JSON.stringify(input, null, 2) : "";
   form.elements.input.focus();
 });
-find("example").addEventListener("click", () => {
-  form.elements.tools.value = JSON.stringify(EXAMPLE, null, 2);
+find("items").addEventListener("pg-approval", (event) => {
+  decided.set(event.detail.id, event.detail.approve);
+  goOn();
 });
+for (const button of page.querySelectorAll("[data-tool]")) {
+  button.addEventListener("click", () => {
+    try {
+      const tools = form.elements.tools.value.trim() ? parsed(form.elements.tools.value, "The tools") : [];
+      form.elements.tools.value = JSON.stringify([...tools, EXAMPLES[button.dataset.tool]], null, 2);
+    } catch (error) {
+      problem(error);
+    }
+  });
+}
 form.elements.tenant.addEventListener("change", showRetention);
 for (const button of page.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
