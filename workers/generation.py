@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import aclosing
 from enum import Enum, auto
 from functools import partial
 from typing import Any, Final
@@ -22,24 +21,22 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.response import snapshot
-from responses_api.protocol.truncation import Truncation
 from responses_api.quotas.spending import Used
-from responses_api.services.charges import since_asked
 from responses_api.services.endings import failed
 from responses_api.services.finish import Outcome
 from responses_api.services.identity import new_id, now
 from responses_api.services.sealed import sealer
-from workers import context
 from workers.backends.client import UpstreamClient
-from workers.backends.parts import Part
 from workers.charging import counted, is_told
-from workers.compaction import compact
 from workers.emitter import Emitter
 from workers.failover import Failover
 from workers.faults import DIVERGED, FAILED, NOT_STORED, STOPPED, TOO_LONG, HandedBack
-from workers.opening import opened_beside
+from workers.hearing import Hearing
+from workers.judging import Beside
 from workers.retelling import Diverged, Retelling, Told
+from workers.rounds import Rounds
 from workers.screening import Screen
+from workers.serving import Serving, is_ours, judged_before
 from workers.telling import Telling
 from workers.writer import Writer
 
@@ -66,26 +63,45 @@ class Generation:
         writer: Writer,
         backends: Backends | None = None,
         told: Told = (),
+        tools: Serving | None = None,
     ) -> None:
         self.job = job
         self.worker = worker
-        self._upstream = upstream
-        self._publisher = publisher
         self._writer = writer
         self._request: Final = CreateRequest.from_plain(job.request)
-        self._retelling = Retelling(told, new_id)
-        self._failover = Failover(job, backends, has_told=self._retelling.has_told_answer)
-        self._admission = self._new_admission()
-        self._screen = Screen(self._admission)
+        self._retelling = Retelling(told, new_id, is_ours)
+        # Only a request that has some costs anything for the tools that the service runs.
+        serves = tools is not None and not self._request.compacts and tools.serves(job.request)
+        collected: list[str] | None = [] if serves else None
+        self._admission = self._new_admission(collected)
         self._emitter = self._new_emitter()
+        self._emitter.resume(self._retelling.finished, partial(judged_before, job))
         self._telling = Telling(job, self._request, worker, publisher, self._emitter, self._retelling)
+        self._hearing = Hearing(
+            Failover(job, backends, has_told=self._retelling.has_told_answer),
+            upstream,
+            publisher,
+            screen=Screen(self._admission),
+            retelling=self._retelling,
+            emitter=self._emitter,
+            telling=self._telling,
+            compacts=self._request.compacts,
+        )
+        self._rounds: Rounds | None = None
+        if tools is not None and collected is not None:
+            self._rounds = Rounds(
+                job,
+                self._request,
+                hearing=self._hearing,
+                emitter=self._emitter,
+                collected=collected,
+                backends=backends,
+                serving=tools,
+                has_told=self._retelling.has_told_answer,
+            )
         self._phase = _Phase.RUNNING
         self._stopped_by = STOPPED
         self._task: asyncio.Task[None] | None = None
-        self._asked: Job | None = None
-        self._accepted: Job | None = None
-        self._truncation: Truncation | None = None
-        self._first_word_ms: int | None = None
 
     def cancel(self) -> None:
         """Nobody wants the response any more. One that is just being stored is finished all the same."""
@@ -125,7 +141,7 @@ class Generation:
                 await self._converse()
             emitter.finish()
         except ProtocolError as error:
-            emitter.fail(error)
+            emitter.fail(error if self._rounds is None else self._rounds.with_unreachable(error))
         except Diverged:
             raise HandedBack(DIVERGED) from None
         except TimeoutError:
@@ -147,49 +163,14 @@ class Generation:
             self._emitter.cancel()
 
     async def _converse(self) -> None:
-        answer = await self._failover.answer(self._ask)
-        # A slow upstream must not leave the client without a sign of life; a quick one may refuse with a status.
-        timer = asyncio.get_running_loop().call_later(settings.START_SECONDS, self._telling.begin)
-        try:
-            async with aclosing(answer):
-                async for parts in answer:
-                    is_first = not self._telling.has_begun
-                    self._tell_truncation()
-                    self._telling.begin()
-                    self._accepted = self._asked
-                    if parts and self._first_word_ms is None:
-                        self._first_word_ms = since_asked(self.job)
-                    self._feed(self._screen.admitted(parts))
-                    self._telling.go_on()
-                    await self._publisher.keep_up(at_once=is_first)
-            self._feed(self._screen.unnamed())
-        finally:
-            timer.cancel()
-
-    def _feed(self, parts: Sequence[Part]) -> None:
-        for part in self._retelling.refit(parts):
-            self._emitter.feed(part)
-
-    async def _ask(self, job: Job) -> context.Parts:
-        """Ask one target: the parts of its answer, as they come."""
-        self._truncation = None
-        self._asked = opened = await opened_beside(job)
-        if self._request.compacts:
-            return compact(opened, self._upstream)
-        return context.answer(opened, self._upstream, self._was_truncated)
-
-    def _was_truncated(self, truncation: Truncation) -> None:
-        self._truncation = truncation
-
-    def _tell_truncation(self) -> None:
-        """What was dropped for the target that answers; nobody is told what was for one that did not."""
-        truncation, self._truncation = self._truncation, None
-        if truncation is not None:
-            self._emitter.truncated(truncation)
+        if self._rounds is None:
+            await self._hearing.hear()
+        else:
+            await self._rounds.run()
 
     def _seal(self, item_type: SealedType, content: Any) -> str:
         """Bound to the target that it is of: it goes back to no other."""
-        return sealer(self._failover.job)(item_type, content)
+        return sealer(self._hearing.failover.job)(item_type, content)
 
     async def _end(self) -> None:
         last = self._last_events() if self.job.is_background else b""
@@ -235,24 +216,35 @@ class Generation:
 
     async def _outcome(self, snapshot: Json, score: Json | None, *, is_stored: bool) -> Outcome:
         """How it ended and what it used: as the backend told, else as it is counted here, once that had accepted it."""
-        used: Used | None = None
-        usage, output = snapshot["usage"], snapshot["output"]
-        accepted = self._asked if self._failover.is_accepted else self._accepted
-        if accepted is not None and not is_told(usage, output, is_last=self._emitter.is_usage_last):
-            try:
-                used = await asyncio.to_thread(counted, accepted, output, usage)
-            except Exception:  # whatever it is, it must not take the response's end with it
-                log.exception("what a response used could not be counted")
+        used = await self._used(snapshot)
         return Outcome(
-            self._failover.job,
+            self._served,
             snapshot,
             score,
             decisions=self._emitter.decisions or None,
             used=used,
             is_stored=is_stored,
-            first_event_ms=self._first_word_ms,
-            tried=self._failover.tried or None,
+            first_event_ms=self._hearing.first_word_ms,
+            tried=self._hearing.tried or None,
         )
+
+    async def _used(self, snapshot: Json) -> Used | None:
+        usage, output = snapshot["usage"], snapshot["output"]
+        if self._rounds is not None:
+            return await self._rounds.used(output)
+        accepted = self._hearing.accepted
+        if accepted is None or is_told(usage, output, is_last=self._emitter.is_usage_last):
+            return None
+        try:
+            return await asyncio.to_thread(counted, accepted, output, usage)
+        except Exception:  # whatever it is, it must not take the response's end with it
+            log.exception("what a response used could not be counted")
+            return None
+
+    @property
+    def _served(self) -> Job:
+        """The job, at the target that was asked last."""
+        return self._hearing.failover.job if self._rounds is None else self._rounds.served
 
     def _interrupt(self, phase: _Phase) -> None:
         if self._phase is _Phase.RUNNING and self._task is not None:
@@ -268,19 +260,20 @@ class Generation:
             error=error.code or error.type if error else None,
             reason=error.reason if error else None,
             model=response["model"],
-            backend=self._failover.job.backend["name"],
-            tried=len(self._failover.tried) or None,
+            backend=self._served.backend["name"],
+            tried=len(self._hearing.tried) or None,
             seconds=round(seconds, 3),
             events=self._emitter.next_sequence,
             input_tokens=usage.get("input_tokens"),
             output_tokens=usage.get("output_tokens"),
         )
 
-    def _new_admission(self) -> CallAdmission | None:
+    def _new_admission(self, collected: Sequence[str] | None) -> CallAdmission | Beside | None:
         """Which calls may be told. What a compaction says is no answer to the request: no call is due."""
         if self._request.compacts:
             return None
-        return call_admission(self._request, policies_of(self.job.policies))
+        admission = call_admission(self._request, policies_of(self.job.policies))
+        return admission if collected is None else Beside(admission, collected)
 
     def _new_emitter(self) -> Emitter:
         base = snapshot(

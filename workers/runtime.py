@@ -21,7 +21,7 @@ from responses_api.eventlog.connection import asyncio_client
 from responses_api.eventlog.lasting import run_for_ever
 from responses_api.eventlog.publish import Publisher
 from responses_api.protocol.job import Job
-from responses_api.services import faults
+from responses_api.services import egress, faults
 from responses_api.services.background import take_up
 from responses_api.services.database import lent
 from responses_api.services.reap import end_derailed, give_back
@@ -34,7 +34,9 @@ from workers.generation import Generation
 from workers.lease import Lease
 from workers.retelling import Told
 from workers.secrets import find_credential
+from workers.serving import Serving
 from workers.tokens import answer_count
+from workers.tools.mcp.connections import McpConnections
 from workers.writer import Writer
 
 log = structlog.get_logger(__name__)
@@ -55,6 +57,8 @@ class Runtime:
         self._cancelled: OrderedDict[str, None] = OrderedDict()
         self._housekeeping: list[asyncio.Task[None]] = []
         self._open = AsyncExitStack()
+        self.serving: Serving | None = None
+        """What it has for the tools that the service runs; None before it has started."""
         threading.Thread(target=self._run_loop, name="generation loop", daemon=True).start()
 
     @property
@@ -118,6 +122,8 @@ class Runtime:
         self._publisher = Publisher(self._client)
         self._backends = Backends(self._client)
         self._writer = Writer(self._loop)
+        self._connections = McpConnections(egress.rules())
+        self.serving = Serving.of_process(self._connections)
         self._lease = Lease(self._client, self._running)
         await self._lease.register()
         bus_client = asyncio_client()
@@ -171,7 +177,16 @@ class Runtime:
         if job.purpose == "compact":
             answer = partial(answer_compact, upstream=self._upstream)
             return Errand(job, worker, self._publisher, answer, self._writer, self._backends)
-        return Generation(job, worker, self._upstream, self._publisher, self._writer, self._backends, told)
+        return Generation(
+            job,
+            worker,
+            self._upstream,
+            self._publisher,
+            self._writer,
+            self._backends,
+            told,
+            self.serving,
+        )
 
     def _cancel(self, response_id: str) -> None:
         generation = self._running.get(response_id)
@@ -199,6 +214,7 @@ class Runtime:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for task in self._housekeeping:
             task.cancel()
+        await self._connections.close()
         await self._publisher.close()
         await self._open.aclose()
         self._writer.close()

@@ -5,17 +5,25 @@ response pass: the emitter refuses them.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from responses_api.protocol.admission import CallAdmission
 from responses_api.protocol.wording import safe_text
+from workers import rulings
 from workers.backends.parts import CallDelta, ForeignItem, Part, RefusedCall
+
+
+class Admission(rulings.Admission, Protocol):
+    """Which calls may be told, and whether any may be left out."""
+
+    @property
+    def may_suppress(self) -> bool:
+        """Whether any refused call may be left out."""
 
 
 class Screen:
     """Judges the calls of one answer as soon as they are named. Without an `admission` everything passes."""
 
-    def __init__(self, admission: CallAdmission | None) -> None:
+    def __init__(self, admission: Admission | None) -> None:
         self._admission = admission if admission is not None and admission.may_suppress else None
         self._held: dict[Hashable, list[Part]] = {}
         self._is_refused: dict[Hashable, bool] = {}
@@ -28,12 +36,16 @@ class Screen:
             return parts
         return [passed for part in parts for passed in self._pass(self._admission, part)]
 
+    def note(self, ran: int) -> None:
+        """So many calls were run by the service itself."""
+        self._ran += ran
+
     def unnamed(self) -> Sequence[Part]:
         """The parts of calls that were never named, once the answer has ended: whoever is behind deals with them."""
         held, self._held = self._held, {}
         return [part for parts in held.values() for part in parts]
 
-    def _pass(self, admission: CallAdmission, part: Any) -> Iterator[Part]:
+    def _pass(self, admission: Admission, part: Any) -> Iterator[Part]:
         if type(part) is ForeignItem:
             yield from self._pass_item(admission, part)
         elif type(part) is not CallDelta:
@@ -49,7 +61,7 @@ class Screen:
         else:
             self._held.setdefault(part.key, []).append(part)
 
-    def _pass_item(self, admission: CallAdmission, part: ForeignItem) -> Iterator[Part]:
+    def _pass_item(self, admission: Admission, part: ForeignItem) -> Iterator[Part]:
         """An item of a tool that the upstream runs: it was judged before that was offered, so this is its own idea."""
         if part.key not in self._is_refused:
             judgement = admission.judge_item(part.item, len(self._called) + self._ran)
@@ -61,7 +73,7 @@ class Screen:
         if not self._is_refused[part.key]:
             yield part
 
-    def _refused(self, admission: CallAdmission, name: str) -> RefusedCall | None:
+    def _refused(self, admission: Admission, name: str) -> RefusedCall | None:
         judgement = admission.judge(name, self._called, self._ran)
         if judgement.is_suppressed:
             return RefusedCall(name, judgement.verdicts)

@@ -353,6 +353,12 @@ NO_SECRETS: Final = _the(
         code="tool_secrets_unreadable",
     ),
 )
+TOO_MANY_ROUNDS: Final = _the(
+    "The model went on calling tools that the service runs.",
+    model_error(
+        "The model went on to call tools after 32 rounds (ANTIPHON_MAX_TOOL_ROUNDS).", code="too_many_rounds"
+    ),
+)
 CANCELLED: Final = _the(
     "The request was cancelled before it was answered.",
     server_error("The request was cancelled.", code="cancelled"),
@@ -438,6 +444,7 @@ IN_A_STREAM: Final = (
     NOT_ALLOWED,
     NO_CALL,
     NO_SECRETS,
+    TOO_MANY_ROUNDS,
     WORKER_LOST,
     TOO_SLOW,
     EVENTS_LOST,

@@ -1,0 +1,131 @@
+"""Whether a call of a tool that the service runs may be run: judged when it is made, by the request that it is made for
+and by the tool policies in force then. Pure.
+
+`admission` judges the calls that the client runs, before anybody is told of them; here the client is told in any case,
+by a receipt, and so is the model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from responses_api.protocol.admission import REQUEST, CallAdmission, Judgement
+from responses_api.protocol.errors import ProtocolError, model_error
+from responses_api.protocol.plain import Json
+from responses_api.protocol.policy import Policy, Verdict, judge_all, suppresses
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.wording import quoted
+from workers.items import is_whole_object
+from workers.tools.choosing import leaves
+from workers.tools.toolbox import Served
+
+Fate = Literal["run", "approval", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What is to become of a call. `why` says why it is refused, `error` what the response then fails with: None where
+    the model is told, and the response goes on. `verdicts` are those that let it or refuse it.
+    """
+
+    fate: Fate
+    verdicts: tuple[Verdict, ...] = ()
+    why: str = ""
+    error: ProtocolError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The calls before one: how many there were in the response, and the names of those in the same round."""
+
+    count: int
+    beside: Sequence[str] = ()
+
+
+def judge(
+    tool: Served,
+    arguments: str,
+    request: CreateRequest,
+    policies: Sequence[Policy],
+    before: Before,
+    *,
+    is_approved: bool = False,
+) -> Ruling:
+    """Judge one call. With `is_approved` its client has allowed it."""
+    if not is_whole_object(arguments):
+        return Ruling("refused", why="The arguments are not a JSON object.")
+    verdicts = judge_all(policies, tool.offered.tool, request.model)
+    refusing = tuple(verdict for verdict in verdicts if verdict.effect == "deny")
+    if refusing:
+        return _refused(tool.name, refusing, policies)
+    if not is_approved and not leaves(request.tool_choice, tool):
+        return _refused(tool.name, (_by_choice(tool.name),), policies)
+    beyond = _beyond(tool.name, request, policies, before)
+    if beyond is not None:
+        return beyond
+    wants_approval = tool.offered.wants_approval or any(verdict.effect == "approve" for verdict in verdicts)
+    return Ruling("approval" if wants_approval and not is_approved else "run", verdicts)
+
+
+def _beyond(name: str, request: CreateRequest, policies: Sequence[Policy], before: Before) -> Ruling | None:
+    """The refusal of one call more than there may be. What the request itself says of numbers the model is told."""
+    if before.beside and not request.parallel_tool_calls:
+        after = f"after '{quoted(before.beside[-1])}', but parallel calls were switched off by 'parallel_tool_calls'"
+        return _ignored("parallel_tool_calls", name, after)
+    if request.max_tool_calls is not None and before.count >= request.max_tool_calls:
+        after = f"after as many calls as 'max_tool_calls' allows: {request.max_tool_calls}"
+        return _ignored("max_tool_calls", name, after)
+    verdicts = tuple(
+        policy.refuse_more()
+        for policy in policies
+        if policy.max_tool_calls is not None and before.count >= policy.max_tool_calls
+    )
+    return _refused(name, verdicts, policies) if verdicts else None
+
+
+def _refused(name: str, verdicts: tuple[Verdict, ...], policies: Sequence[Policy]) -> Ruling:
+    why = verdicts[0].why
+    message = (
+        why
+        if verdicts[0].policy == REQUEST
+        else f"The model called '{quoted(name)}', which is not allowed. {why}"
+    )
+    error = None if suppresses(policies, verdicts) else model_error(message, code="tool_not_allowed")
+    return Ruling("refused", verdicts, " ".join(verdict.why for verdict in verdicts), error)
+
+
+def _ignored(field: str, name: str, why: str) -> Ruling:
+    verdict = Verdict("deny", REQUEST, None, field, f"The model called '{quoted(name)}', {why}.")
+    return Ruling("refused", (verdict,), verdict.why)
+
+
+def _by_choice(name: str) -> Verdict:
+    why = f"The model called '{quoted(name)}', which the request's 'tool_choice' does not allow."
+    return Verdict("deny", REQUEST, None, "tool_choice", why)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The admission of the client's own calls where the service runs others: `collected` are the names of those in the
+    round that is told now, which count, too.
+    """
+
+    admission: CallAdmission
+    collected: Sequence[str]
+
+    @property
+    def may_suppress(self) -> bool:
+        """Whether any refused call may be left out."""
+        return self.admission.may_suppress
+
+    def judge(self, name: str, called: Sequence[str], ran: int = 0) -> Judgement:
+        """As `CallAdmission.judge`."""
+        return self.admission.judge(name, [*self.collected, *called], ran)
+
+    def judge_item(self, item: Json, told: int) -> Judgement:
+        """As `CallAdmission.judge_item`."""
+        return self.admission.judge_item(item, told + len(self.collected))
+
+    def check_finished(self, called: Sequence[str], refused: Sequence[str] = ()) -> None:
+        """As `CallAdmission.check_finished`."""
+        self.admission.check_finished(called, refused)

@@ -1,0 +1,305 @@
+"""The rounds of one response: the model is asked, what it calls of the tools that the service runs is run, and it is
+asked again with what came of that, until it calls none of them.
+
+The context of the next round is the context of the response and the items told so far, exactly as a request that
+continued it would see them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from responses_api.eventlog.backends import Backends
+from responses_api.protocol.approvals import Answered, approvals
+from responses_api.protocol.errors import ProtocolError, model_error
+from responses_api.protocol.job import Job
+from responses_api.protocol.plain import Json
+from responses_api.protocol.policy import Policy
+from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST, MCP_CALL, canonical_type
+from responses_api.protocol.wording import quoted
+from responses_api.quotas.spending import Used
+from responses_api.services.database import in_database
+from workers.backends.parts import Receipt, RoundEnd, Stop
+from workers.collecting import Collector
+from workers.emitter import Emitter
+from workers.failover import Failover
+from workers.hearing import Hearing
+from workers.judging import Before, Ruling, judge
+from workers.provision import Provision
+from workers.round_jobs import LEAST_OUTPUT, Round, at_target_of, round_job, rounds_in
+from workers.serving import Serving
+from workers.tally import Tally
+from workers.tool_calls import Request, ToolCalls
+from workers.tools.choosing import demands_served
+from workers.tools.citing import Citing
+from workers.tools.toolbox import Toolbox
+
+_CUT_SHORT: Final = ("length", "content_filter")
+_CUT: Final = "Not run: the model's answer was cut short."
+_GONE: Final = "The tool is not offered any more."
+_USED: Final = "Not run: another response has used its approval."
+_NOT_ALONE: Final = "Not run: another call beside it is not allowed."
+
+
+class Rounds:
+    """The rounds of one job. `collected` are the names of the calls that the model makes now, for whoever else judges
+    some; `has_told`: an attempt before this one told a part of the answer.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        request: CreateRequest,
+        *,
+        hearing: Hearing,
+        emitter: Emitter,
+        collected: list[str],
+        backends: Backends | None,
+        serving: Serving,
+        has_told: bool,
+    ) -> None:
+        self._job = job
+        self._request = request
+        self._toolbox = Toolbox((), ())
+        self._hearing = hearing
+        self._emitter = emitter
+        self._collected = collected
+        self._backends = backends
+        self._serving = serving
+        self._has_told = has_told
+        self._citing = Citing()
+        self._calls = ToolCalls(hearing.tell, settings.TOOL_SECONDS, self._citing)
+        self._tally = Tally()
+        self._provision = Provision(job)
+        self._number = 0
+        self._collector: Collector | None = None
+        self._said_from = 0
+
+    async def run(self) -> None:
+        """Run them to the end of the response's answer. Raises `ProtocolError`, `Diverged`."""
+        self._toolbox = self._serving.toolbox(self._job)
+        try:
+            told = self._emitter.told_items
+            self._number = rounds_in(told)
+            with self._hearing.sign_of_life():
+                lists = await self._toolbox.open([*self._job.context, *told], settings.TOOL_SECONDS)
+            self._hearing.names = self._toolbox.names
+            self._hearing.tell_first(
+                [part for place, item in enumerate(lists) for part in _listed(place, item)]
+            )
+            await self._run_approved()
+            while not self._is_answered() and await self._round():
+                pass
+        finally:
+            await self._toolbox.close()
+
+    def with_unreachable(self, error: ProtocolError) -> ProtocolError:
+        """The error, which the response fails with, naming the servers that could not be reached beside it."""
+        for label in self._toolbox.unreachable:
+            error.message += f" The MCP server '{quoted(label)}' could not be reached either."
+        return error
+
+    async def used(self, output: Sequence[Json]) -> Used:
+        """What all rounds used, the one that broke off included; `output` are all items told."""
+        if self._collector is not None:
+            await self._count(self._collector, output)
+        return self._tally.used
+
+    @property
+    def served(self) -> Job:
+        """The job of the response, at the target that was asked last, with what is held for it now."""
+        return replace(at_target_of(self._job, self._hearing.failover.job), reserved=self._provision.reserved)
+
+    # ------------------------------------------------------------------ one round
+
+    async def _round(self) -> bool:
+        """Ask the model, and run what it calls; whether it is to be asked again."""
+        at = self._next()
+        if at.tokens_left is not None and at.tokens_left < LEAST_OUTPUT:
+            self._hearing.tell(Stop("length"))
+            return False
+        calls, stop = await self._ask(at)
+        if not calls:
+            self._check_demand(at)
+            if stop is not None:
+                self._hearing.tell(stop)
+            return False
+        if stop is not None and stop.reason in _CUT_SHORT:
+            for call in calls:
+                self._calls.refuse(call, _CUT)
+            self._hearing.tell(stop)
+            return False
+        if at.is_last:
+            raise _endless()
+        self._hearing.tell(RoundEnd())
+        await self._serve(calls)
+        self._number += 1
+        await self._hearing.keep_up()
+        return True
+
+    def _next(self) -> Round:
+        request, used = self._request, self._tally.used
+        most_tokens, most_calls = request.max_output_tokens, request.max_tool_calls
+        return Round(
+            number=self._number,
+            tokens_left=None if most_tokens is None else most_tokens - used.output_tokens,
+            calls_left=None if most_calls is None else max(0, most_calls - self._emitter.told_calls),
+            is_last=self._number >= settings.MAX_TOOL_ROUNDS,
+        )
+
+    async def _ask(self, at: Round) -> tuple[list[Request], Stop | None]:
+        """The calls that are to be run of the model's answer, and why it ended."""
+        job, told = self.served, self._emitter.told_items
+        job = round_job(job, self._toolbox, told, await self._policies_now(), at)
+        job = await self._provision.hold(job, self._tally.used)
+        self._hearing.go_on(Failover(job, self._backends, has_told=self._has_told or at.number > 0))
+        collector = Collector(
+            self._toolbox.tools,
+            at.number,
+            collected=self._collected,
+            summed=self._tally.told_with,
+            citing=self._citing,
+        )
+        self._collector, self._said_from = collector, len(told)
+        await self._hearing.hear(collector)
+        await self._count(collector, self._emitter.told_items)
+        self._collected.clear()
+        calls = [
+            Request((at.number, place, "served"), self._toolbox.tools[call.name], str(call.arguments) or "{}")
+            for place, call in enumerate(collector.calls)
+        ]
+        return calls, collector.stop
+
+    async def _count(self, collector: Collector, output: Sequence[Json]) -> None:
+        """Add what a round used, once."""
+        self._collector = None
+        asked = self._hearing.accepted
+        if asked is None:
+            return
+        called = [
+            {"type": "function_call", "name": call.name, "arguments": str(call.arguments)}
+            for call in collector.calls
+        ]
+        is_last = collector.stop is not None or collector.is_usage_last
+        said = [*output[self._said_from :], *called]
+        await self._tally.add(asked, said, collector.usage, is_last=is_last)
+
+    def _check_demand(self, at: Round) -> None:
+        """A tool that the request demands must be called, if only once."""
+        choice = self._request.tool_choice
+        if at.number == 0 and demands_served(choice, self._toolbox.types):
+            raise model_error(
+                "The model did not call the tool that the request's 'tool_choice' demands.",
+                code="tool_call_missing",
+            )
+
+    def _is_answered(self) -> bool:
+        """Whether it is the client's turn: to run its own functions, or to say what may be run."""
+        return any(
+            item["type"] == "function_call" or canonical_type(item["type"]) == MCP_APPROVAL_REQUEST
+            for item in self._emitter.told_items
+        )
+
+    # ------------------------------------------------------------------ calls
+
+    async def _serve(self, calls: Sequence[Request]) -> None:
+        """Judge the calls of a round, ask the client for those that it must allow, and run those that may be."""
+        judged = self._judged(calls, await self._policies_now())
+        self._fail_where_refused(judged)
+        to_run: list[Request] = []
+        for call, ruling in judged:
+            if ruling.fate == "refused":
+                self._calls.refuse(call, ruling.why)
+            elif ruling.fate == "approval":
+                self._calls.ask(call)
+            else:
+                self._calls.announce(call)
+                to_run.append(call)
+        self._hearing.note(len(to_run))
+        await self._calls.run(to_run)
+
+    def _judged(self, calls: Sequence[Request], policies: Sequence[Policy]) -> list[tuple[Request, Ruling]]:
+        """Each call with its ruling. What the client runs of the same round was before them."""
+        said = self._emitter.told_items[self._said_from :]
+        beside = [item["name"] for item in said if item["type"] == "function_call"]
+        count = self._emitter.told_calls
+        judged = []
+        for call in calls:
+            ruling = judge(
+                call.tool,
+                call.arguments,
+                self._request,
+                policies,
+                Before(count, beside),
+                is_approved=call.approval_id is not None,
+            )
+            if ruling.fate != "refused":
+                count += 1
+                beside.append(call.tool.name)
+            judged.append((replace(call, verdicts=ruling.verdicts), ruling))
+        return judged
+
+    def _fail_where_refused(self, judged: Sequence[tuple[Request, Ruling]]) -> None:
+        """End the response where a call is not allowed and a policy wants that: then none is run."""
+        error = next((ruling.error for _, ruling in judged if ruling.error is not None), None)
+        if error is None:
+            return
+        for call, ruling in judged:
+            self._calls.refuse(call, ruling.why or _NOT_ALONE)
+        raise error
+
+    async def _run_approved(self) -> None:
+        """Run what the client has allowed, before the model is asked."""
+        conversation = [*self._job.context, *self._emitter.told_items]
+        calls: list[Request] = []
+        for answer in approvals(conversation).to_run(len(self._job.history)):
+            self._hearing.begin()
+            call = self._approved(answer)
+            if call is None:
+                continue
+            if await in_database(
+                self._serving.claim, UUID(self._job.tenant_id), answer.key, self._job.response_id
+            ):
+                calls.append(call)
+            else:
+                self._calls.refuse(call, _USED)
+        if calls:
+            await self._serve(calls)
+
+    def _approved(self, answer: Answered) -> Request | None:
+        """The call that was allowed; None, and a receipt that says so, where nobody knows its tool any more."""
+        asked, key = answer.request, ("approved", answer.key)
+        tool = self._toolbox.find(asked["server_label"], asked["name"])
+        if tool is not None:
+            return Request(key, tool, asked["arguments"], approval_id=answer.key)
+        item = {
+            **{name: asked[name] for name in ("server_label", "name", "arguments")},
+            **{"type": MCP_CALL, "output": None, "error": _GONE, "status": "failed"},
+            "approval_request_id": answer.key,
+        }
+        self._hearing.tell(
+            Receipt(key, item, "in_progress", called=asked["name"]),
+            Receipt(key, item, "failed", is_done=True),
+        )
+        return None
+
+    async def _policies_now(self) -> Sequence[Policy]:
+        return await self._serving.policies(UUID(self._job.tenant_id), UUID(self._job.key_id))
+
+
+def _listed(place: int, item: Json) -> tuple[Receipt, Receipt]:
+    """The receipt of a server's tools: announced and done at once."""
+    key, step = ("listed", place), "failed" if item.get("error") else "completed"
+    begun = {**item, "tools": [], "error": None}
+    return Receipt(key, begun, "in_progress"), Receipt(key, item, step, is_done=True)
+
+
+def _endless() -> ProtocolError:
+    return model_error(
+        f"The model went on to call tools after {settings.MAX_TOOL_ROUNDS} rounds (ANTIPHON_MAX_TOOL_ROUNDS).",
+        code="too_many_rounds",
+    )

@@ -1,0 +1,134 @@
+"""Runs the calls of a round, side by side, and tells what becomes of each by its receipt."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from responses_api.protocol.plain import Json
+from responses_api.protocol.policy import Verdict
+from responses_api.protocol.receipts import REFUSED_BY
+from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST
+from workers.backends.parts import Receipt
+from workers.tools.citing import Citing
+from workers.tools.provider import Ran
+from workers.tools.toolbox import Served
+
+log = structlog.get_logger(__name__)
+
+_MOST_AT_ONCE: Final = 32
+"""Of one response: what a model calls beyond waits until one of these has ended."""
+
+Tell = Callable[[Receipt], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call that is told: `key` is its own among all of the response; `approval_id` is the request by which its client
+    has allowed it.
+    """
+
+    key: Hashable
+    tool: Served
+    arguments: str
+    approval_id: str | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+    def receipt(self, item: Json) -> Json:
+        """The receipt that a provider made, with what only the loop knows."""
+        return item if self.approval_id is None else {**item, "approval_request_id": self.approval_id}
+
+
+class ToolCalls:
+    """`tell` tells a receipt at once; `seconds` is how long a call may take. `citing` learns what may be cited."""
+
+    def __init__(self, tell: Tell, seconds: float, citing: Citing) -> None:
+        self._citing = citing
+        self._tell = tell
+        self._seconds = seconds
+        self._places = asyncio.Semaphore(_MOST_AT_ONCE)
+
+    def announce(self, call: Request) -> None:
+        """A call begins: it is told before any of its round runs."""
+        begun = call.tool.provider.begun(call.tool.offered, call.arguments)
+        self._tell(
+            Receipt(
+                call.key,
+                call.receipt(begun),
+                "in_progress",
+                called=call.tool.name,
+                verdicts=call.verdicts,
+            )
+        )
+
+    def refuse(self, call: Request, why: str) -> None:
+        """Tell that a call is not run, and by which of its verdicts, if it is one of them."""
+        self.announce(call)
+        item = call.receipt(call.tool.provider.refused(call.tool.offered, call.arguments, why).receipt)
+        denying = next((verdict for verdict in call.verdicts if verdict.effect == "deny"), None)
+        if denying is not None:
+            item = {**item, REFUSED_BY: denying.to_plain()}
+        self._tell(Receipt(call.key, item, "failed", is_done=True))
+
+    def ask(self, call: Request) -> None:
+        """Ask the client whether a call may be run."""
+        item = {
+            "type": MCP_APPROVAL_REQUEST,
+            "server_label": call.tool.label,
+            "name": call.tool.own_name,
+            "arguments": call.arguments,
+        }
+        self._tell(Receipt(call.key, item, is_done=True))
+
+    async def run(self, calls: Iterable[Request]) -> None:
+        """Run calls that were announced. Raises what `tell` raises; cancelled, it cancels them."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for call in calls:
+                    group.create_task(self._run(call))
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def _run(self, call: Request) -> None:
+        async with self._places:
+            steps = _Steps(self._tell, call)
+            ran = await self._outcome(call, steps)
+        if steps.failure is not None:
+            raise steps.failure
+        self._citing.know(ran.citations)
+        step = "failed" if ran.has_failed else "completed"
+        self._tell(Receipt(call.key, call.receipt(ran.receipt), step, is_done=True))
+
+    async def _outcome(self, call: Request, steps: "_Steps") -> Ran:
+        provider, offered = call.tool.provider, call.tool.offered
+        not_run = partial(provider.refused, offered, call.arguments)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await provider.run(offered, call.arguments, steps)
+        except TimeoutError:
+            return not_run(f"The tool did not answer within {self._seconds:g} seconds.")
+        except Exception as error:
+            # Without its text, which may quote what the tool was told.
+            log.error("a tool failed in a way of its own", label=call.tool.label, error=type(error).__name__)
+            return not_run("The tool failed.")
+
+
+class _Steps:
+    """Tells the steps of one call. Whoever runs it must not lose what telling failed with."""
+
+    def __init__(self, tell: Tell, call: Request) -> None:
+        self.failure: BaseException | None = None
+        self._tell = tell
+        self._call = call
+
+    def __call__(self, step: str) -> None:
+        call = self._call
+        begun: Any = call.tool.provider.begun(call.tool.offered, call.arguments)
+        try:
+            self._tell(Receipt(call.key, call.receipt(begun), step))
+        except Exception as failure:
+            self.failure = failure
+            raise
