@@ -49,11 +49,10 @@ def test_every_rule_holds(service: Service) -> None:
 
 
 def test_an_input_that_is_too_long_is_refused_or_cut(service: Service) -> None:
-    service.add_backend(
-        "narrow", service.upstream.base_url, "narrow", options=("--context-window", f"narrow={WINDOW}")
-    )
     narrow = replace(target(service), model="narrow", context_window=WINDOW)
-    results = asyncio.run(run(narrow, select(["truncation"])))
+    options = ("--context-window", f"narrow={WINDOW}")
+    with service.backend("narrow", service.upstream.base_url, "narrow", options=options):
+        results = asyncio.run(run(narrow, select(["truncation"])))
     assert {result.rule.id: result.verdict for result in results} == {
         "truncation.disabled": PASS,
         "truncation.auto": PASS,

@@ -10,7 +10,6 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +72,8 @@ def field(tmp_path: Path) -> Iterator[Field]:
         upstream = stack.enter_context(MeteredUpstream())
         service = Service(f"antiphon_proof_{worker}", NUMBER + int(worker), tmp_path, SETTINGS)
         stack.enter_context(service)
+        prices = ("--price", f"{PRICES[0] // 10**9},{PRICES[1] // 10**9}")
+        stack.enter_context(service.backend("metered", upstream.base_url, *MODELS, options=prices))
         webs = [another_web(service, folder_of(tmp_path, number)) for number in range(1, FORCE.webs)]
         workers = [service.another_worker() for _ in range(1, FORCE.workers)]
         for process in (*webs, *workers):
@@ -80,7 +81,7 @@ def field(tmp_path: Path) -> Iterator[Field]:
             stack.callback(process.kill)
         for process in service.processes:
             stack.callback(process.kill)
-        keys = set_up(service, upstream)
+        keys = set_up(service)
         for web in webs:
             wait_until_it_answers(web)
         urls = [service.base_url, *(web.name for web in webs)]
@@ -94,13 +95,9 @@ def folder_of(tmp_path: Path, number: int) -> Path:
     return folder
 
 
-def set_up(service: Service, upstream: MeteredUpstream) -> list[str]:
-    """A backend with prices, a second key, and limits; returns the texts of both keys."""
-    prices = ("--price", f"{PRICES[0] // 10**9},{PRICES[1] // 10**9}")
-    with ThreadPoolExecutor() as pool:
-        adding = pool.submit(service.add_backend, "metered", upstream.base_url, *MODELS, options=prices)
-        key = json.loads(service.manage("create_key", "friend", "--json"))["key"]
-        adding.result()
+def set_up(service: Service) -> list[str]:
+    """A second key, and limits; returns the texts of both keys."""
+    key = json.loads(service.manage("create_key", "friend", "--json"))["key"]
     texts = [str(service.friend.key), str(key)]
     with connect(service) as database:
         set_limits(database, texts)

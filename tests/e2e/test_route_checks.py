@@ -27,10 +27,11 @@ NOT_SHOWN: Final = {"parallel-calls", "image", "instructions"}
 @pytest.fixture(scope="module")
 def backends(running_service: Service) -> Iterator[ScriptedUpstream]:
     """A second backend of the model."""
-    with ScriptedUpstream(actor=True) as upstream:
-        running_service.add_backend(SECOND, upstream.base_url, MODEL)
+    with (
+        ScriptedUpstream(actor=True) as upstream,
+        running_service.backend(SECOND, upstream.base_url, MODEL),
+    ):
         yield upstream
-        query(running_service, "UPDATE responses_api_backend SET is_enabled = false WHERE name = 'second'")
 
 
 def check(service: Service, *options: str) -> subprocess.CompletedProcess[str]:

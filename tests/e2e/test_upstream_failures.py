@@ -17,11 +17,14 @@ LEAKS = (UPSTREAM_KEY, "127.0.0.1", "/chat/completions", "Traceback")
 
 
 @pytest.fixture(scope="module")
-def backends(running_service: Service) -> None:
+def backends(running_service: Service) -> Iterator[None]:
     """A backend where nobody listens, and one that loses patience soon."""
-    running_service.add_backend("down", f"http://127.0.0.1:{free_port()}/v1", "down-model")
     patience = ("--connect-timeout", "0.3", "--first-byte-timeout", "0.4", "--idle-timeout", "0.6")
-    running_service.add_backend("hasty", running_service.upstream.base_url, "hasty-model", options=patience)
+    with (
+        running_service.backend("down", f"http://127.0.0.1:{free_port()}/v1", "down-model"),
+        running_service.backend("hasty", running_service.upstream.base_url, "hasty-model", options=patience),
+    ):
+        yield
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psycopg
+
 from config.local.environment import Environment
 from config.local.parts import Parts
 from config.local.places import ROOT
@@ -66,7 +68,7 @@ class Service:
         self.manage("migrate", "--verbosity=0")
         self.friend = self.client(self.create_tenant("friend"))
         self.stranger = self.client(self.create_tenant("stranger"))
-        self.add_backend("scripted", self.upstream.base_url, MODEL)
+        self._add_backend("scripted", self.upstream.base_url, MODEL)
         for process in self.processes:
             process.start()
         self.wait_ready()
@@ -159,8 +161,26 @@ class Service:
         """Create a tenant and return its key."""
         return str(json.loads(self.manage("create_tenant", name, "--json"))["key"])
 
-    def add_backend(self, name: str, base_url: str, *models: str, options: tuple[str, ...] = ()) -> None:
-        """Add a Chat Completions backend that serves `models`, each under the upstream's own name for it."""
+    @contextmanager
+    def backend(
+        self, name: str, base_url: str, *models: str, options: tuple[str, ...] = ()
+    ) -> Iterator[None]:
+        """A Chat Completions backend that serves `models`, each under the upstream's own name for it: while the block
+        lasts, and not a moment longer, so that no test meets what another one has added.
+        """
+        self._add_backend(name, base_url, *models, options=options)
+        try:
+            yield
+        finally:
+            with psycopg.connect(self.env["DATABASE_URL"]) as database:
+                backends = "SELECT id FROM responses_api_backend WHERE name = %s"
+                database.execute(f"DELETE FROM responses_api_route WHERE backend_id IN ({backends})", [name])
+                database.execute("DELETE FROM responses_api_backend WHERE name = %s", [name])
+            if self.web.running:
+                # The list of the models is read anew, and is what the process goes by from then on.
+                assert self.friend.get("/models").status == 200
+
+    def _add_backend(self, name: str, base_url: str, *models: str, options: tuple[str, ...] = ()) -> None:
         named = [argument for model in models for argument in ("--model", f"{model}={UPSTREAM_MODEL}")]
         kind = ("--kind", "chat_completions", "--base-url", base_url, "--api-key-env", "TEST_UPSTREAM_KEY")
         self.manage("add_backend", name, *kind, *named, *options)

@@ -1,7 +1,9 @@
 """The scripted upstream does what scripts say: otherwise every test that leans on it proves nothing."""
 
 import json
+import socket
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -118,6 +120,18 @@ def test_a_connection_serves_one_request_after_another(upstream: ScriptedUpstrea
         exchange.peer.sendall(b"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}")
         again = Exchange(exchange.peer)
         assert again.read_all() == b"two"
+
+
+def test_a_stopped_upstream_leaves_no_connection_open() -> None:
+    with ScriptedUpstream(actor=True) as upstream:
+        idle = socket.create_connection(("127.0.0.1", urlsplit(upstream.base_url).port or 0), timeout=10)
+        upstream.reply(end="mute")
+        asked = ask(upstream)
+        upstream.wait_request().wait_paused()
+    with idle, asked:
+        assert idle.recv(1) == b""
+        with pytest.raises(ConnectionError):
+            asked.answer(timeout=10)
 
 
 def test_the_actor_calls_a_tool_and_then_tells_its_result(upstream: ScriptedUpstream) -> None:

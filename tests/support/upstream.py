@@ -51,6 +51,7 @@ class ScriptedUpstream:
         self._scripts: dict[tuple[str, str | None], deque[Reply]] = defaultdict(deque)
         self._standing: dict[tuple[str, str | None], Reply] = {}
         self._requests: list[Request] = []
+        self._connections: set[Connection] = set()
         self._arrived = threading.Condition()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scripted-upstream", daemon=True)
@@ -173,12 +174,18 @@ class ScriptedUpstream:
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
         server = await self._loop.create_server(
-            lambda: Connection(self._answer), "127.0.0.1", self._port, backlog=1024, reuse_address=True
+            lambda: Connection(self._answer, self._connections),
+            "127.0.0.1",
+            self._port,
+            backlog=1024,
+            reuse_address=True,
         )
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopped.wait()
         server.close()
+        # A peer must not take one that nobody serves any more for one that it can use again.
+        await asyncio.gather(*(connection.close() for connection in self._connections))
 
 
 def _acted(body: Any) -> Reply:

@@ -129,19 +129,29 @@ def _wait(event: threading.Event, timeout: float, otherwise: str) -> None:
 
 
 class Connection(asyncio.Protocol):
-    """The server side of one connection; `answer` chooses the reply to each request."""
+    """The server side of one connection; `answer` chooses the reply to each request. It is among `those_open` while it
+    is open.
+    """
 
-    def __init__(self, answer: Callable[[Request], Reply]) -> None:
+    def __init__(self, answer: Callable[[Request], Reply], those_open: "set[Connection]") -> None:
         self._answer = answer
+        self._those_open = those_open
         self._buffer = b""
         self._current: Request | None = None
         self._player: asyncio.Task[None] | None = None
         self._seen: list[Request] = []
+        self._lost = asyncio.Event()
+
+    async def close(self) -> None:
+        """End it at once, whatever is under way."""
+        self._transport.abort()
+        await self._lost.wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport, write without delay."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._those_open.add(self)
         peer: socket.socket = transport.get_extra_info("socket")
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -159,6 +169,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop playing; every request of this connection is closed now."""
         self._left()
+        self._those_open.discard(self)
+        self._lost.set()
         if self._player is not None:
             self._player.cancel()
 
