@@ -10,7 +10,7 @@ from responses_api.protocol import events
 from responses_api.protocol.event_types import Dialect
 from responses_api.protocol.ids import IdFactory, item_prefix
 from responses_api.protocol.plain import Json
-from responses_api.protocol.receipts import begun, broken_off, has_arguments
+from responses_api.protocol.receipts import begun, broken_off, has_arguments, with_status
 from responses_api.protocol.server_tools import told_item
 from responses_api.protocol.wording import safe_json
 from workers.backends.parts import Receipt
@@ -73,7 +73,8 @@ class Receipts:
 
     def feed(self, receipt: Receipt) -> None:
         """A receipt as it stands now. Raises `ProtocolError` for one item too many."""
-        told = told_item(safe_json(receipt.item), self._dialect)
+        given = with_status(safe_json(receipt.item), is_done=receipt.is_done)
+        told = told_item(given, self._dialect)
         item = self._open.get(receipt.key)
         if item is None:
             item = self._announce(receipt, told)

@@ -4,17 +4,21 @@ OpenAI's API reference, "Streaming events": `response.mcp_call.in_progress`, `re
 """
 
 from responses_api.conformance.violations import Findings
+from responses_api.protocol import event_types as t
 from responses_api.protocol.plain import Json
-from responses_api.protocol.receipts import has_arguments
+from responses_api.protocol.receipts import STEPS
 from responses_api.protocol.server_tools import (
     ARGUMENTS_DELTAS,
     ARGUMENTS_DONES,
     arguments_event,
+    canonical_type,
     is_receipt,
     step_of,
 )
 
 _ENDS = ("completed", "failed")
+_OF_FUNCTIONS = {t.FUNCTION_CALL_ARGUMENTS_DELTA, t.FUNCTION_CALL_ARGUMENTS_DONE}
+_ARGUMENTS = ARGUMENTS_DELTAS | ARGUMENTS_DONES | _OF_FUNCTIONS
 
 
 class Steps:
@@ -28,7 +32,7 @@ class Steps:
     def take(self, kind: str, added: Json) -> None:
         """Check one event of the item that is none of its parts'."""
         item_type = str(added.get("type"))
-        if kind in ARGUMENTS_DELTAS | ARGUMENTS_DONES:
+        if kind in _ARGUMENTS:
             self._arguments(kind, item_type)
             return
         step = step_of(kind, item_type)
@@ -44,19 +48,20 @@ class Steps:
     def check_end(self, final: Json) -> None:
         """Check the finished item against the steps that were told."""
         status = final.get("status")
-        if self._has_ended and status is not None:
-            self._require(status == self._told[-1], f"came to {self._told[-1]} and is {status}")
-        if is_receipt(str(final.get("type"))) and status in _ENDS:
-            self._require(status in self._told, f"is {status}, which no event told")
+        if status not in _ENDS or not self._knows(str(final.get("type"))):
+            return
+        self._require(self._told[-1:] == [status], f"is {status}, and the steps told of it are {self._told}")
+
+    def _knows(self, item_type: str) -> bool:
+        return bool(self._told) or canonical_type(item_type) in STEPS
 
     @property
     def _has_ended(self) -> bool:
         return bool(self._told) and self._told[-1] in _ENDS
 
     def _arguments(self, kind: str, item_type: str) -> None:
-        step = "delta" if kind in ARGUMENTS_DELTAS else "done"
-        is_named = has_arguments(item_type) and kind == arguments_event(item_type, step, "open")
-        self._require(is_named, f"is a {item_type} and has {kind}")
+        own = {arguments_event(item_type, step, "open") for step in ("delta", "done")}
+        self._require(kind in own, f"is a {item_type} and has {kind}")
         self._require(not self._has_ended, f"has {kind} after its end")
 
     def _require(self, holds: bool, what: str) -> None:

@@ -18,7 +18,7 @@ REFUSED_BY: Final = "antiphon:refused_by"
 """The field of a call's receipt that holds the verdict which refused it."""
 
 NOT_LISTED: Final = "The tools were not listed: the response ended before the server had answered."
-"""What an unfinished list says, which has no status to say it by."""
+"""What an unfinished list of tools says."""
 
 INTERRUPTED: Final = "The call was interrupted; it is not known whether it took effect."
 """What a call says that another worker had begun."""
@@ -49,24 +49,37 @@ def begun(item: Json) -> Json:
     return {**told, "status": "in_progress"} if "status" in told else told
 
 
-def broken_off(item: Json) -> Json:
-    """A receipt that will not be finished: `incomplete`, or where its type has no status, with an error."""
+def with_status(item: Json, *, is_done: bool) -> Json:
+    """A receipt with its status. Those that have none at OpenAI have one, too: the specification wants it of every type
+    that is not its own ("Extending Items").
+    """
     if "status" in item:
-        return {**item, "status": "incomplete"}
+        return item
+    end = "completed" if item.get("error") is None else "failed"
+    return {**item, "status": end if is_done else "in_progress"}
+
+
+def broken_off(item: Json) -> Json:
+    """An item that will not be finished: `incomplete`, where its type has a status. A list of tools has an error, too:
+    OpenAI's clients know no status of it.
+    """
+    broken = {**item, "status": "incomplete"} if "status" in item else item
     if canonical_type(item["type"]) == MCP_LIST_TOOLS and item.get("error") is None:
-        return {**item, "error": NOT_LISTED}
-    return item
+        return {**broken, "error": NOT_LISTED}
+    return broken
 
 
 def interrupted(item: Json) -> Json:
-    """A receipt that was broken off, in a response that goes on: it failed, where its type can say so."""
-    if "status" not in item:
-        return broken_off(item)
-    return {**item, "status": "failed", **({"error": INTERRUPTED} if "error" in item else {})}
+    """A receipt that was broken off, in a response that goes on: it failed."""
+    return {
+        **item,
+        "status": "failed",
+        **({"error": item["error"] or INTERRUPTED} if "error" in item else {}),
+    }
 
 
 def steps(item: Json) -> list[str]:
     """The steps that an ended receipt of the service's own has come to, in order."""
     known = STEPS.get(canonical_type(item["type"]), ())
-    end = item.get("status") or ("completed" if item.get("error") is None else "failed")
+    end = with_status(item, is_done=True)["status"]
     return [step for step in known if step == end or step not in ("completed", "failed")]

@@ -70,7 +70,7 @@ def _of_specification(event: Json) -> Json:
     """The event with what the published models know: items and tools of other types are described by ours alone."""
     if "response" in event:
         return {**event, "response": _known_alone(event["response"])}
-    if "item" in event and is_foreign(event["item"]["type"]):
+    if "item" in event and is_foreign(event["item"].get("type", "")):
         return {**event, "item": _STAND_IN}
     return event
 
@@ -82,7 +82,7 @@ def _known_alone(response: Any) -> Any:
     is_known = isinstance(choice, str) or choice is None or choice["type"] in ("function", "allowed_tools")
     return {
         **response,
-        "output": [item for item in response["output"] if not is_foreign(item["type"])],
+        "output": [item for item in response["output"] if not is_foreign(item.get("type", "message"))],
         "tools": [tool for tool in response["tools"] if tool["type"] == "function"],
         "tool_choice": choice if is_known else "auto",
     }

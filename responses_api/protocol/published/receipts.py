@@ -34,6 +34,7 @@ class McpListTools(TypedDict):
     tools: list[McpTool]
     error: str | None
     """Why there are none."""
+    status: NotRequired[ReceiptStatus]
     antiphon_sent_id: NotRequired[Annotated[str, Field(alias="antiphon:sent_id")]]
     """The id that the client sent it under, of a receipt that came back as input."""
 
@@ -83,6 +84,7 @@ class McpApprovalRequest(TypedDict):
     server_label: str
     name: str
     arguments: str
+    status: NotRequired[ReceiptStatus]
     antiphon_sent_id: NotRequired[Annotated[str, Field(alias="antiphon:sent_id")]]
     """The id that the client sent it under, of a receipt that came back as input."""
 
@@ -93,6 +95,7 @@ class McpApprovalResponse(TypedDict):
 
     type: Literal["antiphon:mcp_approval_response", "mcp_approval_response"]
     id: str
+    status: NotRequired[ReceiptStatus]
     approval_request_id: str
     approve: bool
     reason: NotRequired[str | None]

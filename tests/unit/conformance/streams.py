@@ -4,8 +4,10 @@ from copy import deepcopy
 
 from responses_api.protocol import event_types, events
 from responses_api.protocol.plain import Json
+from responses_api.protocol.receipts import begun, has_arguments
 from responses_api.protocol.request import parse_create
 from responses_api.protocol.response import snapshot, usage
+from responses_api.protocol.server_tools import told_type
 from responses_api.protocol.sse import DONE, encode, frame
 
 _REQUEST = parse_create({"model": "m", "input": "hi", "tools": [{"type": "function", "name": "f"}]})
@@ -217,6 +219,55 @@ def _truncated() -> list[Json]:
     return [*beginning(), events.truncation(dropped), *told, events.terminal(final)]
 
 
+def receipt(
+    index: int, id: str, final: Json, steps: list[str], dialect: event_types.Dialect
+) -> tuple[list[Json], Json]:
+    """The events of a receipt that ends with the last of its steps, and the finished item."""
+    kind = told_type(final["type"], dialect)
+    item = {"id": id, **final, "type": kind}
+    told = [events.output_item_added(index, begun(item))]
+    for step in steps:
+        told.append(events.receipt_step(kind, step, id, index, dialect))
+        if step == "in_progress" and has_arguments(kind):
+            told.append(events.receipt_arguments_delta(kind, id, index, item["arguments"], dialect))
+            told.append(events.receipt_arguments_done(kind, id, index, item["arguments"], dialect))
+    return [*told, events.output_item_done(index, item)], item
+
+
+def _receipts(dialect: event_types.Dialect) -> list[Json]:
+    """A list of tools, a call that failed beside one that did not, a search and a request for approval."""
+    listed: Json = {
+        "type": "antiphon:mcp_list_tools",
+        "server_label": "dice",
+        "tools": [],
+        "error": None,
+        "status": "completed",
+    }
+    named: Json = {"server_label": "dice", "name": "roll", "arguments": '{"a":1}'}
+    called: Json = {"type": "antiphon:mcp_call", **named, "approval_request_id": None}
+    rolled = {**called, "output": "4", "error": None, "status": "completed"}
+    broken = {**called, "output": None, "error": "It is down.", "status": "failed"}
+    passage: Json = {"file_id": "file_1", "filename": "birds.md", "score": 0.5, "text": "Grey."}
+    found: Json = {"status": "completed", "queries": ["herons"], "results": [passage], "error": None}
+    list_told, list_item = receipt(0, "mcpl_1", listed, ["in_progress", "completed"], dialect)
+    first, first_item = receipt(1, "mcp_1", rolled, ["in_progress", "completed"], dialect)
+    second, second_item = receipt(2, "mcp_2", broken, ["in_progress", "failed"], dialect)
+    search, search_item = receipt(
+        3,
+        "fs_1",
+        {"type": "antiphon:file_search_call", **found},
+        ["in_progress", "searching", "completed"],
+        dialect,
+    )
+    asked, asked_item = receipt(
+        4, "mcpr_1", {"type": "antiphon:mcp_approval_request", **named, "status": "completed"}, [], dialect
+    )
+    interleaved = [event for pair in zip(first, second, strict=True) for event in pair]
+    output = [list_item, first_item, second_item, search_item, asked_item]
+    final = events.terminal(response("completed", output))
+    return [*beginning(), *list_told, *interleaved, *search, *asked, final]
+
+
 GOOD: dict[str, list[Json]] = {
     "text": numbered(_text()),
     "everything": numbered(_everything()),
@@ -227,4 +278,6 @@ GOOD: dict[str, list[Json]] = {
     "a cut call": numbered(_cut_call()),
     "no output": numbered(_silent()),
     "truncated": numbered(_truncated()),
+    "receipts": numbered(_receipts("open")),
+    "openai receipts": numbered(_receipts("openai")),
 }

@@ -15,21 +15,17 @@ from responses_api.conformance.stream import (
 from responses_api.protocol import event_types as t
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import DONE, KEEP_ALIVE, encode
+from tests.support.oracle import event_faults
 from tests.unit.conformance.streams import GOOD, as_sse
-from tests.unit.protocol.oracle import event_faults
 
 Events = list[Json]
 
 
-@pytest.mark.parametrize("name", [name for name in GOOD if name != "openai reasoning"])
+@pytest.mark.parametrize("name", GOOD)
 def test_good_streams_pass(name: str) -> None:
     stream = assert_stream(as_sse(GOOD[name]), validate=event_faults)
     assert stream.events == GOOD[name]
     assert stream.final == GOOD[name][-1]["response"]
-
-
-def test_reasoning_named_as_openai_names_it_passes() -> None:
-    assert_stream(as_sse(GOOD["openai reasoning"]))
 
 
 def test_keep_alives_are_no_fault() -> None:
@@ -178,6 +174,33 @@ FAULTS: list[tuple[str, str, Callable[[Events], None]]] = [
     ("S7", "everything", put(t.OUTPUT_ITEM_ADDED, "item", "call_id", value="call_9", nth=2)),
     ("S7", "everything", put(t.OUTPUT_ITEM_DONE, "item", "name", value="", nth=2)),
     ("S7", "everything", swap(t.FUNCTION_CALL_ARGUMENTS_DELTA, t.FUNCTION_CALL_ARGUMENTS_DONE)),
+    ("S7", "receipts", drop("antiphon:mcp_call_arguments.delta")),
+    ("S7", "receipts", drop("antiphon:mcp_call_arguments.done")),
+    ("S7", "receipts", repeat("antiphon:mcp_call_arguments.done")),
+    (
+        "S7",
+        "receipts",
+        put("antiphon:mcp_call_arguments.done", "type", value="response.mcp_call_arguments.done"),
+    ),
+    (
+        "S7",
+        "receipts",
+        put("antiphon:mcp_call_arguments.delta", "type", value=t.FUNCTION_CALL_ARGUMENTS_DELTA),
+    ),
+    ("S7", "receipts", put(t.OUTPUT_ITEM_DONE, "item", "server_label", value="cards", nth=1)),
+    ("S7", "receipts", drop("antiphon:mcp_call.in_progress")),
+    ("S7", "receipts", drop("antiphon:mcp_call.completed")),
+    ("S7", "receipts", repeat("antiphon:mcp_call.completed")),
+    ("S7", "receipts", drop("antiphon:mcp_call.failed")),
+    ("S7", "receipts", put("antiphon:mcp_call.failed", "type", value="antiphon:mcp_call.completed")),
+    ("S7", "receipts", swap("antiphon:file_search_call.in_progress", "antiphon:file_search_call.searching")),
+    ("S7", "receipts", swap("antiphon:mcp_call.completed", "antiphon:mcp_call_arguments.delta")),
+    ("S7", "openai receipts", repeat("response.mcp_call.in_progress")),
+    ("S5", "receipts", put("antiphon:mcp_call.in_progress", "item_id", value="mcp_9")),
+    ("S4", "receipts", swap("antiphon:mcp_list_tools.completed", t.OUTPUT_ITEM_DONE)),
+    ("S8", "receipts", put(t.COMPLETED, "response", "output", 1, "status", value="incomplete")),
+    ("S8", "receipts", put(t.COMPLETED, "response", "output", 1, "status", value="in_progress")),
+    ("S9", "receipts", put("antiphon:mcp_call.in_progress", "step", value=1)),
     ("S8", "text", put(t.COMPLETED, "response", "output", 0, "status", value="incomplete")),
     ("S8", "text", put(t.COMPLETED, "response", "output", 0, "status", value="in_progress")),
     ("S8", "incomplete", put(t.INCOMPLETE, "response", "incomplete_details", value=None)),

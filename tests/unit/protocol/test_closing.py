@@ -7,8 +7,8 @@ from responses_api.protocol import event_types, events
 from responses_api.protocol.closing import closing
 from responses_api.protocol.fold import fold
 from responses_api.protocol.plain import Json
+from tests.support.oracle import event_faults
 from tests.unit.conformance.streams import GOOD, numbered
-from tests.unit.protocol.oracle import event_faults
 
 ERROR: Json = {"type": "server_error", "code": "worker_lost", "message": "Lost.", "param": None}
 
@@ -30,8 +30,7 @@ def test_every_prefix_can_be_ended_by_the_rules(name: str) -> None:
         told = stream[:length]
         final = last_snapshot(told)
         whole = [*told, *closing(told, dialect), events.error(ERROR), events.terminal(final)]
-        validate = None if dialect == "openai" else event_faults
-        assert check_events(numbered(whole), validate=validate) == [], length
+        assert check_events(numbered(whole), validate=event_faults) == [], length
 
 
 @pytest.mark.parametrize("name", GOOD)

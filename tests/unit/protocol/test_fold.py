@@ -7,8 +7,8 @@ import pytest
 from responses_api.protocol import event_types as t
 from responses_api.protocol.fold import fold
 from responses_api.protocol.plain import Json
+from tests.support.oracle import assert_response
 from tests.unit.conformance.streams import GOOD
-from tests.unit.protocol.oracle import check_response
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -22,7 +22,7 @@ def test_every_prefix_folds_into_a_valid_response_of_what_was_told(name: str) ->
     for end in range(1, len(stream)):
         told = fold(stream[:end])
         assert told is not None
-        check_response(told)
+        assert_response(told)
         assert [item["id"] for item in told["output"]] == [
             event["item"]["id"] for event in stream[:end] if event["type"] == t.OUTPUT_ITEM_ADDED
         ]

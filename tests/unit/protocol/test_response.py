@@ -155,6 +155,8 @@ def test_an_item_reference_cannot_be_stored() -> None:
         stored_item({"type": "item_reference", "id": "msg_1"}, "it_1")
 
 
-@pytest.mark.parametrize("name", [name for name in GOOD if name != "openai reasoning"])
+@pytest.mark.parametrize(
+    "name", [name for name in GOOD if "receipts" not in name and not name.startswith("openai")]
+)
 def test_every_event_is_valid_by_the_published_schema(name: str) -> None:
     assert [fault for event in GOOD[name] for fault in event_faults(event)] == []
