@@ -11,6 +11,7 @@ from responses_api.protocol.backend_options import FIELD as BACKEND_OPTIONS
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.server_tools import is_known
 from responses_api.protocol.validation import is_vendor_type
 
 ENCRYPTED_CONTENT: Final = "reasoning.encrypted_content"
@@ -129,7 +130,7 @@ def stored_item(item: Json, item_id: str) -> Json:
     if kind == "item_reference":
         raise ValueError("an item reference is not an item that can be stored")
     stored: Json = {"type": kind, "id": item_id, "status": "completed"}
-    if kind == "compaction" or is_foreign(kind):
+    if kind == "compaction" or (is_foreign(kind) and not is_known(kind)):
         # The one item whose schema knows no status, and those of which nobody here knows whether they do.
         del stored["status"]
     stored.update(item)

@@ -39,6 +39,11 @@ def canonical_type(item_type: str) -> str:
     return _CANONICAL.get(item_type, item_type)
 
 
+def is_known(item_type: str) -> bool:
+    """Whether an item of this type, in either spelling, is about a tool that the service runs by itself."""
+    return canonical_type(item_type) in _KNOWN_TO_OPENAI
+
+
 def is_receipt(item_type: str) -> bool:
     """Whether items of this type, in either spelling, are receipts of the service's own tools."""
     return canonical_type(item_type) in RECEIPTS

@@ -236,13 +236,8 @@ def receipt(
 
 def _receipts(dialect: event_types.Dialect) -> list[Json]:
     """A list of tools, a call that failed beside one that did not, a search and a request for approval."""
-    listed: Json = {
-        "type": "antiphon:mcp_list_tools",
-        "server_label": "dice",
-        "tools": [],
-        "error": None,
-        "status": "completed",
-    }
+    ended: Json = {"error": None, "status": "completed"}
+    listed: Json = {"type": "antiphon:mcp_list_tools", "server_label": "dice", "tools": [], **ended}
     named: Json = {"server_label": "dice", "name": "roll", "arguments": '{"a":1}'}
     called: Json = {"type": "antiphon:mcp_call", **named, "approval_request_id": None}
     rolled = {**called, "output": "4", "error": None, "status": "completed"}
@@ -259,9 +254,8 @@ def _receipts(dialect: event_types.Dialect) -> list[Json]:
         ["in_progress", "searching", "completed"],
         dialect,
     )
-    asked, asked_item = receipt(
-        4, "mcpr_1", {"type": "antiphon:mcp_approval_request", **named, "status": "completed"}, [], dialect
-    )
+    wanted: Json = {"type": "antiphon:mcp_approval_request", **named, "status": "completed"}
+    asked, asked_item = receipt(4, "mcpr_1", wanted, [], dialect)
     interleaved = [event for pair in zip(first, second, strict=True) for event in pair]
     output = [list_item, first_item, second_item, search_item, asked_item]
     final = events.terminal(response("completed", output))
