@@ -166,7 +166,7 @@ class Rounds:
         )
         self._collector, self._said_from = collector, len(told)
         await self._hearing.hear(collector)
-        await self._count(collector, self._emitter.told_items)
+        await self._count(collector, self._emitter.record["output"])
         self._collected.clear()
         calls = [
             Request((at.number, place, "served"), self._toolbox.tools[call.name], str(call.arguments) or "{}")

@@ -6,9 +6,10 @@ the first and assert that the second sees nothing of it.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.apps import apps
@@ -23,15 +24,19 @@ from config.asgi import application
 from responses_api.eventlog import bus, names
 from responses_api.eventlog.connection import asyncio_client
 from responses_api.models import Backend, Route
+from responses_api.protocol.policy import Policy
+from responses_api.protocol.server_tools import MCP
 from responses_api.services import routing
 from tenants.keys import issue_key
 from tenants.models import Tenant
+from tests.support.abacus import Abacus
 from tests.support.asgi import AsgiClient, AsgiServer
 from tests.support.client import Client
 from tests.support.queue_worker import QueueWorker
 from tests.support.tenants import make_tenant
 from tests.support.upstream import ScriptedUpstream
 from workers.runtime import process_runtime
+from workers.serving import Serving
 
 MODEL = "test-model"
 UPSTREAM_MODEL = "upstream-model"
@@ -160,6 +165,21 @@ def backend(database: None, upstream: ScriptedUpstream) -> Backend:
     Route.objects.create(model=MODEL, backend=backend, upstream_model=UPSTREAM_MODEL)
     routing.read_models()
     return backend
+
+
+@pytest.fixture
+def abacus(running_worker: None, backend: Backend) -> Iterator[Abacus]:
+    """The abacus that the worker has."""
+    runtime, made = process_runtime(), Abacus()
+
+    async def policies(tenant_id: UUID, key_id: UUID) -> Sequence[Policy]:
+        return made.policies
+
+    before = runtime.serving
+    runtime.serving = Serving({MCP: made.provider}, policies, lambda *_: True, lambda _: {})
+    yield made
+    made.gate.set()
+    runtime.serving = before
 
 
 @pytest.fixture
