@@ -320,6 +320,7 @@ UNFOLD = {
                     for title, icon, view, who in (
                         ("Dashboard", "monitoring", "admin:index", "may_look"),
                         ("Responses", "forum", "admin:responses_api_response_changelist", "may_look"),
+                        ("Files", "folder", "admin:responses_api_file_changelist", "may_look"),
                         ("Playground", "science", "playground", "may_change"),
                         ("API keys", "key", "admin:tenants_apikey_changelist", "may_look"),
                         ("Limits", "speed", "admin:tenants_limit_changelist", "may_look"),

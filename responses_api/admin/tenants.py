@@ -4,12 +4,16 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.template.defaultfilters import filesizeformat
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.text import slugify
 
 from responses_api.protocol.errors import ProtocolError
@@ -18,9 +22,11 @@ from responses_api.services.export import download
 from responses_api.services.housekeeping import ask_for_purge, begin_end
 from responses_api.services.identity import now
 from responses_api.services.tenant_export import export
+from responses_api.services.uploads import stored_bytes
 from tenants import audit
 from tenants.admin.tenants import TenantAdmin, may_decide
 from tenants.models import Tenant
+from tenants.scoping import tenant_scope
 
 _DAY_SECONDS: Final = 86_400
 _MOST_DAYS: Final = 36_500
@@ -32,6 +38,7 @@ class TenantDataAdmin(TenantAdmin):
     """A tenant's page with what can be done with its data."""
 
     change_form_outer_after_template = f"{_PLACE}/data.html"
+    readonly_fields = (*TenantAdmin.readonly_fields, "files_of_tenant")
 
     def get_urls(self) -> list[Any]:
         """The pages of the three, before those of Django's admin."""
@@ -97,6 +104,19 @@ class TenantDataAdmin(TenantAdmin):
         begin_end(tenant, user=request.user)
         self.message_user(request, f"{tenant.name} is switched off and being deleted.", messages.SUCCESS)
         return HttpResponseRedirect(reverse("admin:index"))
+
+    @admin.display(description="files")
+    def files_of_tenant(self, tenant: Tenant) -> str:
+        """How much of its room they take, and the way to them."""
+        with tenant_scope(tenant.id):
+            used = filesizeformat(stored_bytes())
+        most = settings.TENANT_FILE_BYTES
+        return format_html(
+            '{} · <a class="underline" href="{}?{}">All files of this tenant</a>',
+            used if most is None else f"{used} of {filesizeformat(most)}",
+            reverse("admin:responses_api_file_changelist"),
+            urlencode({"tenant__id__exact": str(tenant.id)}),
+        )
 
     def _tenant(self, request: HttpRequest, tenant_id: uuid.UUID) -> Tenant:
         """The tenant. Raises `Http404` alike for one that is not there and one that is somebody else's,

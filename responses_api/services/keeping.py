@@ -5,6 +5,7 @@ from dataclasses import replace
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.request import CreateRequest
 from tenants.keys import Principal
+from tenants.models import Tenant
 
 
 def as_kept(principal: Principal, request: CreateRequest) -> CreateRequest:
@@ -24,9 +25,9 @@ def as_kept(principal: Principal, request: CreateRequest) -> CreateRequest:
     return replace(request, store=False)
 
 
-def may_keep(principal: Principal) -> None:
+def may_keep(who: Principal | Tenant) -> None:
     """Raises `ProtocolError` 400 for a tenant that keeps nothing: a file is there to be kept."""
-    if principal.zero_data_retention:
+    if who.zero_data_retention:
         raise invalid_request(
             "This tenant keeps nothing (zero data retention), so no file can be uploaded; send its content with the"
             " request that needs it.",

@@ -10,7 +10,7 @@ import uuid
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Sum
 from psycopg import Cursor
 
@@ -116,7 +116,7 @@ class Upload:
         if not is_there:
             raise KEY_ENDED.anew()
         if row.status == UPLOADED:
-            ask()
+            transaction.on_commit(ask)  # at once, but for who has opened a transaction around it all
         return told(row)
 
     def abandon(self) -> None:
@@ -155,6 +155,16 @@ def too_large() -> ProtocolError:
         param="file",
         status=413,
     )
+
+
+def check_room(tenant_id: uuid.UUID, size: int) -> None:
+    """Raises `ProtocolError` 413 for a file that is too large for anybody, or for this tenant now."""
+    if size > settings.MAX_FILE_BYTES:
+        raise too_large()
+    with tenant_scope(tenant_id):
+        free = _free_bytes(tenant_id)
+    if free is not None and size > free:
+        raise _no_room()
 
 
 def stored_bytes() -> int:

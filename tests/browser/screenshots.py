@@ -14,10 +14,12 @@ from tests.browser.people import found_team, issue_key, sign_up
 from tests.browser.test_pages import PUBLIC, SCHEMES, SIGNED_IN, WIDTHS
 from tests.support.chat import ToolCall, chat_calls, chat_stream
 from tests.support.client import Client
+from tests.support.forms import upload
 from tests.support.service import MODEL, Service
 
 _FOLDER: Final = Path(os.environ.get("FOLDER", "docs/images"))
 _WHOLE: Final = bool(os.environ.get("EVERY_PAGE"))
+_FILES: Final = (("Notes on the engine.txt", 700), ("Sketches and diagrams of 1843.html", 90_000))
 _WEATHER: Final = {
     "type": "function",
     "name": "get_weather",
@@ -63,9 +65,12 @@ def test_pictures(chromium: Browser, site: Service) -> None:
     page = context.new_page()
     sign_up(page, "ada@engines.example", Mailbox(site.folder / "mails").newest_to)
     found_team(page, "Analytical Engines")
-    response_id = talk(site, site.client(issue_key(page, "production")))
+    client = site.client(issue_key(page, "production"))
+    response_id = talk(site, client)
+    files = [upload(client, b"Herons wade." * size, name).json() for name, size in _FILES]
     page.goto("/admin/tenants/tenant/")
     ids = {"response": response_id, "tenant": page.url.rstrip("/").split("/")[-2]}
+    ids["file"] = files[0]["id"]
     state = context.storage_state()
     context.close()
     for scheme in SCHEMES:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import OPERATOR, PASSWORD, Mailbox
 from tests.browser.people import found_team, issue_key, sign_in, sign_up
+from tests.support.forms import upload
 from tests.support.service import Service
 
 WIDTHS: Final = (1280, 390)
@@ -34,6 +35,9 @@ SIGNED_IN: Final = (
     "/admin/",
     "/admin/responses_api/response/",
     "/admin/responses_api/response/{response}/change/",
+    "/admin/responses_api/file/",
+    "/admin/responses_api/file/add/",
+    "/admin/responses_api/file/{file}/change/",
     "/admin/playground/",
     "/admin/tenants/apikey/",
     "/admin/tenants/apikey/add/",
@@ -72,10 +76,12 @@ def visitor(chromium: Browser, site: Service) -> Iterator[Visitor]:
     page = context.new_page()
     sign_up(page, "owner@pages.example", Mailbox(site.folder / "mails").newest_to)
     found_team(page, "Pages")
-    body = site.client(issue_key(page, "laptop")).create(input="What is a page?").json()
+    client = site.client(issue_key(page, "laptop"))
+    body = client.create(input="What is a page?").json()
+    file = upload(client, b"Herons wade.").json()
     page.goto("/admin/tenants/tenant/")
     tenant = page.url.rstrip("/").split("/")[-2]
-    yield Visitor(context.storage_state(), {"response": body["id"], "tenant": tenant})
+    yield Visitor(context.storage_state(), {"response": body["id"], "tenant": tenant, "file": file["id"]})
     context.close()
 
 

@@ -84,6 +84,7 @@ CASES: Final[dict[str, Case]] = {
     "admin/responses_api/response/<path:object_id>/events/": _of(
         "/admin/responses_api/response/{response}/events/"
     ),
+    "admin/responses_api/file/<path:object_id>/content/": _of("/admin/responses_api/file/{file}/content/"),
     "admin/responses_api/response/<path:object_id>/json/": _of(
         "/admin/responses_api/response/{response}/json/"
     ),

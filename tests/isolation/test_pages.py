@@ -162,8 +162,8 @@ def test_a_member_changes_nothing(world: World, who: str) -> None:
         for path in case(estate) if case else ():
             for form in _forms(estate, path):
                 assert browser.post(path, form).status_code < 500, path
-    # Whoever may look may export, and that is written down.
-    assert set(audited(estate) - noted) == {"response.exported", "responses.exported"}
+    # Whoever may look may export and download, and that is written down.
+    assert set(audited(estate) - noted) == {"response.exported", "responses.exported", "file.downloaded"}
     after = estate.fingerprint()
     log = AuditEvent._meta.db_table
     assert {**after, log: ""} == {**before, log: ""}

@@ -1,5 +1,6 @@
 """Files that come in: what is kept of them, what is refused, and what is left of what breaks off."""
 
+import asyncio
 import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from responses_api.services.uploads import Upload
 from tenants.keys import forget
 from tenants.models import ApiKey, Tenant
 from tenants.scoping import operator_scope, tenant_scope
+from tests.integration.admin.people import person_of
 from tests.integration.builders import stored_file
 from tests.support.asgi import AsgiClient, AsgiServer
 from tests.support.client import Answer, Client, wait_until
@@ -334,3 +336,16 @@ def test_a_key_that_has_expired_uploads_nothing(unkept: Client, friend_tenant: T
         ApiKey.objects.update(expires_at=datetime(2026, 1, 1, tzinfo=UTC))
     forget()
     assert upload(unkept, b"x").status == 401
+
+
+def test_a_person_downloads_what_a_key_uploaded(friend: Client, friend_tenant: Tenant) -> None:
+    content = bytes(range(256)) * 6000
+    made = upload(friend, content).json()
+    browser = person_of(friend_tenant, "member")
+    answer: Any = browser.post(f"/admin/responses_api/file/{made['id']}/content/")
+
+    async def whole() -> bytes:
+        return b"".join([piece async for piece in answer.streaming_content])
+
+    assert answer.headers["Content-Length"] == str(len(content))
+    assert asyncio.run(whole()) == content
