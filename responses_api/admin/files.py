@@ -28,6 +28,7 @@ from tenants.models import ApiKey
 
 _FACTS: Final = (
     "filename",
+    "content",
     "size",
     "media_type",
     "purpose",
@@ -38,7 +39,6 @@ _FACTS: Final = (
     "created",
     "expires",
     "id",
-    "content",
 )
 _COLOURS: Final = {
     "processed": "text-green-700 dark:text-green-400",
@@ -160,10 +160,10 @@ class FileAdmin(RequestFormAdmin):
         """When it was uploaded."""
         return format_html('<span class="whitespace-nowrap">{}</span>', show_time(row.created_at))
 
-    @admin.display(description="expires", empty_value="never")
-    def expires(self, row: Any) -> str | None:
+    @admin.display(description="expires")
+    def expires(self, row: Any) -> str:
         """When it is deleted by itself."""
-        return show_time(row.expires_at)
+        return show_time(row.expires_at) or "never"
 
     @admin.display(description="content")
     def content(self, row: Any) -> str:

@@ -1,6 +1,6 @@
 """Tenants: the operator makes, renames, switches them; each one's own people see theirs, and its owners change it."""
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.contrib import admin
 from django.db.models import Count, Q, QuerySet
@@ -31,7 +31,7 @@ class TenantAdmin(ScopedAdmin):
     list_display = ("name", "state", "retention", "zero_data_retention", "working_keys", "created")
     list_filter = ("is_active", "zero_data_retention")
     search_fields = ("name",)
-    readonly_fields = ("id", "created", "keys_of_tenant")
+    readonly_fields: ClassVar[tuple[str, ...]] = ("id", "created", "keys_of_tenant")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The tenants, each with the number of its keys that are not revoked."""
