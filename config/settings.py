@@ -274,6 +274,11 @@ MAX_TOOL_ROUNDS = positive(env.int, "ANTIPHON_MAX_TOOL_ROUNDS", 32)
 MAX_TOOL_RESULT_BYTES = positive(env.int, "ANTIPHON_MAX_TOOL_RESULT_BYTES", 1024 * 1024)
 MCP_CONNECT_SECONDS = positive(env.float, "ANTIPHON_MCP_CONNECT_SECONDS", 10.0)
 
+# --- file search ----------------------------------------------------------------------------------
+EMBEDDING_URL = env.str("ANTIPHON_EMBEDDING_URL", default="")
+EMBEDDING_MODEL = env.str("ANTIPHON_EMBEDDING_MODEL", default="")
+EMBEDDING_KEY = env.str("ANTIPHON_EMBEDDING_KEY", default="")
+
 # --- conformance ----------------------------------------------------------------------------------
 CONFORMANCE_URL = env.str("ANTIPHON_CONFORMANCE_URL", default="")
 CONFORMANCE_HOURS = positive_or_off(env.float, "ANTIPHON_CONFORMANCE_HOURS")

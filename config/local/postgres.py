@@ -100,22 +100,28 @@ class Postgres:
         return program
 
     def wait(self, child: Child, seconds: float = 60.0) -> None:
-        """Wait until the server answers, then make the role and the database where they are missing."""
+        """Wait until the server answers, then make what is missing: the role, the database, and the extension that
+        search needs, which takes a superuser.
+        """
         deadline = Deadline(seconds)
         while True:
             if child.ended:
                 raise LocalError(f"PostgreSQL {child.ending()}:\n{child.last_lines()}")
             try:
-                with self._connect() as connection:
+                with self._connect("postgres") as connection:
                     _ensure_role(connection)
+                # In the template, too, so that every database which the role makes has it.
+                for database in ("template1", DATABASE):
+                    with self._connect(database) as connection:
+                        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
                 return
             except psycopg.OperationalError as error:
                 if deadline.passed:
                     raise LocalError(f"PostgreSQL does not answer after {seconds:.0f} s: {error}.") from None
             pause(0.05)
 
-    def _connect(self) -> psycopg.Connection:
-        return psycopg.connect(host=str(self.sockets), user=_SUPERUSER, dbname="postgres", autocommit=True)
+    def _connect(self, database: str) -> psycopg.Connection:
+        return psycopg.connect(host=str(self.sockets), user=_SUPERUSER, dbname=database, autocommit=True)
 
     def _programs(self, copied: bool) -> Path:
         """The folder of the programs; a copy in the runtime directory if they are out of reach."""

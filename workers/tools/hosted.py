@@ -8,10 +8,11 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import orjson
 import structlog
+from django.conf import settings
 
 from responses_api.protocol.hosted import Declaration
 from responses_api.protocol.plain import Json
@@ -19,8 +20,6 @@ from responses_api.protocol.policy import Tool
 from workers.tools.provider import Offered, Ran, Setting, Step
 
 log = structlog.get_logger(__name__)
-
-_MOST_BYTES: Final = 1 << 20
 
 
 class ToolError(Exception):
@@ -52,8 +51,6 @@ class HostedTool(ABC):
     """A tool that the service runs. One object serves every response of the process, several at a time."""
 
     declaration: Declaration
-    seconds: float = 60.0
-    """How long a call may take."""
 
     def begun(self, arguments: Json) -> Json:
         """The fields of a receipt when its call begins: all that there will be, beside `type`, `id`, `status` and
@@ -93,13 +90,13 @@ class HostedProvider:
         if read is None:
             return self._failed({}, "The arguments are not a JSON object.")
         try:
-            async with asyncio.timeout(self._tool.seconds):
+            async with asyncio.timeout(settings.TOOL_SECONDS):
                 result = await self._tool.run(HostedCall(self._setting.entry, read, self._setting, tell))
             return self._done({**self._tool.begun(read), **result.fields})
         except ToolError as error:
             return self._failed(read, str(error))
         except TimeoutError:
-            return self._failed(read, f"The tool took longer than {self._tool.seconds:g} seconds.")
+            return self._failed(read, f"The tool took longer than {settings.TOOL_SECONDS:g} seconds.")
         except Exception as error:
             # Without its text, which may quote what the model wrote.
             log.error("a hosted tool failed", tool=self._tool.declaration.type, error=type(error).__name__)
@@ -114,8 +111,8 @@ class HostedProvider:
 
     def _done(self, fields: Json) -> Ran:
         receipt = self._receipt("completed", fields)
-        if len(orjson.dumps(receipt)) > _MOST_BYTES:
-            raise ToolError(f"What the tool returned is larger than {_MOST_BYTES} bytes.")
+        if len(orjson.dumps(receipt)) > settings.MAX_TOOL_RESULT_BYTES:
+            raise ToolError(f"What the tool returned is larger than {settings.MAX_TOOL_RESULT_BYTES} bytes.")
         declaration = self._tool.declaration
         return Ran(receipt, declaration.replayed(receipt).output, citations=declaration.citations(receipt))
 

@@ -1,0 +1,1 @@
+"""Files that are searched: read, embedded, found, cited."""
