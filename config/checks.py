@@ -19,6 +19,7 @@ from config.sign_in import oidc_mistakes
 from config.starting_limits import starting_limit_mistakes
 from config.variables import mistakes
 from responses_api.protocol.egress import egress_mistakes
+from responses_api.services.hosted import added
 from tenants.addresses import UNIX_SOCKET, read_network
 
 
@@ -168,6 +169,30 @@ def check_egress(**_: Any) -> list[CheckMessage]:
     ]
 
 
+def check_embedding(**_: Any) -> list[CheckMessage]:
+    """antiphon.E015: a server of embeddings that is half configured."""
+    url, model = settings.EMBEDDING_URL, settings.EMBEDDING_MODEL
+    if not url and not model and not settings.EMBEDDING_KEY:
+        return []
+    address = urlsplit(url)
+    if model and address.scheme in ("http", "https") and address.netloc:
+        return []
+    return [
+        Error(
+            "ANTIPHON_EMBEDDING_URL and ANTIPHON_EMBEDDING_MODEL do not name a model at a server.",
+            hint="Set both, the address up to and including /v1 (https://api.example.com/v1), or neither, for the model"
+            " that comes with the service.",
+            id="antiphon.E015",
+        )
+    ]
+
+
+def check_hosted_tools(**_: Any) -> list[CheckMessage]:
+    """antiphon.W007: an installed package adds a tool that cannot be used. The service does without it."""
+    hint = "Mend or remove the package: ARCHITECTURE.md shows what a tool is."
+    return [Warning(mistake, hint=hint, id="antiphon.W007") for mistake in added().mistakes]
+
+
 def check_mail(**_: Any) -> list[CheckMessage]:
     """antiphon.E010, W006: mails cannot leave, or nobody has said how. Sign-up, invitation and reset need them."""
     hint = "Set it to smtp+tls://user:password@host:587 (smtp:// without TLS, filemail:///folder for files)."
@@ -282,5 +307,7 @@ def register_all() -> None:
         register(check)
     register(check_conformance)
     register(check_egress)
+    register(check_embedding)
+    register(check_hosted_tools)
     register(check_own_seal_keys, deploy=True)
     register(check_live_database, Tags.database)

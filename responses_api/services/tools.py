@@ -20,9 +20,9 @@ from responses_api.protocol.hosted import Declaration
 from responses_api.protocol.plain import Json
 from responses_api.protocol.replay import check_receipts
 from responses_api.protocol.request import CreateRequest
-from responses_api.protocol.server_tools import MCP, MCP_APPROVAL_RESPONSE
+from responses_api.protocol.server_tools import FILE_SEARCH, MCP, MCP_APPROVAL_RESPONSE
 from responses_api.protocol.validation import to_protocol_error
-from responses_api.services import egress
+from responses_api.services import egress, file_search
 from responses_api.services.approvals import claimed
 from responses_api.services.database import in_database
 from responses_api.services.hosted import declarations
@@ -43,11 +43,14 @@ def with_checked_tools(request: CreateRequest) -> CreateRequest:
 async def check_tools_said(
     history: Sequence[Json], given: Sequence[Json], tools: Sequence[Json], tenant_id: UUID
 ) -> None:
-    """Check what the request's own input says of tools that the service runs: receipts that make sense, and answers to
-    approval requests that are open and were not used.
+    """Check what the request says of tools that the service runs: files that can be searched, receipts that make sense,
+    and answers to approval requests that are open and were not used.
 
-    Raises `ProtocolError` 400 naming the item's field.
+    Raises `ProtocolError` 400 naming the field of the tool or of the item.
     """
+    for index, tool in enumerate(tools):
+        if tool["type"] == FILE_SEARCH:
+            await in_database(file_search.check, tool, tenant_id, f"tools[{index}]")
     check_receipts(given, declarations())
     if not any(receipt_type(item) == MCP_APPROVAL_RESPONSE for item in given):
         return
