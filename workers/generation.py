@@ -24,6 +24,7 @@ from responses_api.protocol.response import snapshot
 from responses_api.quotas.spending import Used
 from responses_api.services.endings import failed
 from responses_api.services.finish import Outcome
+from responses_api.services.hosted import is_ours
 from responses_api.services.identity import new_id, now
 from responses_api.services.sealed import sealer
 from workers.backends.client import UpstreamClient
@@ -36,7 +37,7 @@ from workers.judging import Beside
 from workers.retelling import Diverged, Retelling, Told
 from workers.rounds import Rounds
 from workers.screening import Screen
-from workers.serving import Serving, is_ours, judged_before
+from workers.serving import Serving, judged_before
 from workers.telling import Telling
 from workers.writer import Writer
 

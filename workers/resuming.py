@@ -1,18 +1,17 @@
 """What another attempt told of a response, up to the end of its last finished round: taken up as it is.
 
-A round is what the model says and the calls of it that the service runs. Where these were told, the conversation can go
-on behind them: nothing is asked again, and no tool is run a second time. A call that the other attempt left in the
-middle ends as failed: nobody knows whether it took effect.
+Behind its end (`protocol.rounds`) the conversation goes on: nothing is asked again, and no tool is run a second time. A
+call that the other attempt left in the middle ends as failed: nobody knows whether it took effect.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from responses_api.protocol import event_types as t
 from responses_api.protocol.fold import fold
 from responses_api.protocol.plain import Json
 from responses_api.protocol.receipts import interrupted
-from responses_api.protocol.server_tools import ARGUMENTS_DONES, is_receipt
+from responses_api.protocol.server_tools import ARGUMENTS_DONES
 from workers.receipts import ReceiptItem
 
 
@@ -39,27 +38,6 @@ class Taken:
     items: list[TakenUp | ReceiptItem] = field(default_factory=list)
     open: list[ReceiptItem] = field(default_factory=list)
     truncation: Json | None = None
-
-
-def last_round_end(told: Sequence[Json], of_our_tools: Callable[[str], bool] = is_receipt) -> int:
-    """How many of the events were told up to the end of the last round whose calls were run, or were being run when
-    nothing more was told; 0 where there was none. `of_our_tools` says whether items of a type are receipts.
-    """
-    open_receipts: dict[int, bool] = {}
-    latest = settled = 0
-    for count, event in enumerate(told, 1):
-        index = event.get("output_index")
-        if index is None:
-            continue
-        if event["type"] == t.OUTPUT_ITEM_ADDED:
-            open_receipts[index] = of_our_tools(event["item"]["type"])
-        is_ours = open_receipts.get(index, False)
-        if event["type"] == t.OUTPUT_ITEM_DONE:
-            open_receipts.pop(index, None)
-        if is_ours and all(open_receipts.values()):
-            latest = count
-            settled = settled if open_receipts else count
-    return latest if latest == len(told) else settled
 
 
 def taken_up(told: Sequence[Json]) -> Taken:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from responses_api.protocol import event_types as t
 from responses_api.protocol.ids import IdFactory
 from responses_api.protocol.plain import Json
+from responses_api.protocol.rounds import last_round_end
 from responses_api.protocol.server_tools import is_receipt
 from responses_api.protocol.sse import decode, frames_of, frames_to_data
 from responses_api.protocol.wording import REPLACEMENT
@@ -25,7 +26,6 @@ from workers.backends.parts import (
     SummaryDelta,
     TextDelta,
 )
-from workers.resuming import last_round_end
 
 Told = Sequence[bytes]
 """The data of the events that were told of a response, in order."""

@@ -12,7 +12,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all
 from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.receipts import REFUSED_BY
-from responses_api.protocol.server_tools import MCP, MCP_CALL, canonical_type, is_receipt
+from responses_api.protocol.server_tools import MCP, MCP_CALL, canonical_type
 from responses_api.services.approvals import claim
 from responses_api.services.current_policies import current_policies
 from responses_api.services.hosted import declarations
@@ -50,13 +50,6 @@ class Serving:
     def toolbox(self, job: Job) -> Toolbox:
         """The tools of a job that the service runs. Raises `ProtocolError` where their secrets do not open."""
         return toolbox_of(job, self.makers, self.secrets(job))
-
-
-def is_ours(item_type: str) -> bool:
-    """Whether items of a type, in either spelling, are receipts of tools that the service runs."""
-    return is_receipt(item_type) or any(
-        declaration.receipt_type == item_type for declaration in declarations().values()
-    )
 
 
 def judged_before(job: Job, item: Json) -> tuple[str, Sequence[Verdict]] | None:

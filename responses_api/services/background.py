@@ -22,11 +22,13 @@ from responses_api.models.response import UNFINISHED
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.sse import decode, frames_to_data
+from responses_api.protocol.rounds import last_round_end
+from responses_api.protocol.sse import decode, frames_of, frames_to_data
 from responses_api.quotas.spending import Used, cost
 from responses_api.services.charges import told_usage
 from responses_api.services.endings import broken_off, numbered
 from responses_api.services.finish import end, kept_of, open_row
+from responses_api.services.hosted import is_ours
 from responses_api.services.room import has_room
 from responses_api.services.running import opening, running_snapshot
 from tenants.scoping import tenant_scope
@@ -142,6 +144,7 @@ def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
             log.warning("a quota has no room for another attempt", response_id=job.response_id)
             return False
         again = replace(again, reserved={name: job.reserved[name] + more[name] for name in more})
+    finished = _finished_rounds(job)
     with tenant_scope(uuid.UUID(job.tenant_id)):
         # Also one that was counted before, by a reaper that was lost itself.
         rows = Response.objects.filter(id=job.response_id, attempt__lte=again.attempt, status__in=UNFINISHED)
@@ -152,12 +155,25 @@ def begin_again(lost: Lost, job: Job, *, is_loss: bool = True) -> bool:
         score: Json = kept_of(again)
         if row.is_followed:
             score["told"] = b"".join(message.body for message in journal.read(job.response_id)).decode()
+        elif finished is not None:
+            score["told"] = finished.body.decode()
         named = again.backend["name"]
         if not rows.update(status="queued", attempt=again.attempt, score=score, backend=named):
             return False
-    claims.put_back(BACKGROUND_QUEUE, job.tenant_id, lost, again.to_bytes(), prelude(job).to_bytes())
+    beginning = finished or prelude(job)
+    claims.put_back(BACKGROUND_QUEUE, job.tenant_id, lost, again.to_bytes(), beginning.to_bytes())
     announce(job.tenant_id, job.response_id)
     return True
+
+
+def _finished_rounds(job: Job) -> Message | None:
+    """What was told of a response up to the end of its last finished round; None where there was none. Nobody may have
+    seen it, and it is kept all the same: tools are not run a second time.
+    """
+    frames = [frame for message in journal.read(job.response_id) for frame in frames_of(message.body)]
+    told = [decode(data) for data in frames_to_data(b"".join(frames))]
+    count = last_round_end(told, is_ours)
+    return Message(Kind.EVENTS, 0, count, b"".join(frames[:count])) if count else None
 
 
 def end_here(

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from responses_api.protocol import file_search
 from responses_api.protocol.hosted import Declaration
+from responses_api.protocol.server_tools import is_receipt
 from responses_api.protocol.validation import is_vendor_type
 
 log = structlog.get_logger(__name__)
@@ -43,6 +44,13 @@ def declarations() -> Mapping[str, Declaration]:
     """Every hosted tool of this process, by its type."""
     own = {declaration.type: declaration for declaration in BUILT_IN}
     return MappingProxyType(own | {kind: tool.declaration for kind, tool in added().tools.items()})
+
+
+def is_ours(item_type: str) -> bool:
+    """Whether items of a type, in either spelling, are receipts of tools that the service runs."""
+    return is_receipt(item_type) or any(
+        declaration.receipt_type == item_type for declaration in declarations().values()
+    )
 
 
 @cache

@@ -33,7 +33,9 @@ from tests.integration.builders import job_of
 from tests.support.checks import output_text
 from tests.support.oracle import assert_response, event_faults
 from tests.support.queue_worker import claim
-from workers.backends.parts import CallDelta, Part, TextDelta
+from tests.unit.workers.test_receipts import BEGUN
+from tests.unit.workers.test_receipts import end as ended_call
+from workers.backends.parts import CallDelta, Part, Receipt, TextDelta
 from workers.emitter import Emitter
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -115,7 +117,15 @@ def keys_of(job: Job) -> list[str]:
     return [key.decode() for key in VALKEY.keys(f"*{job.response_id}*")]
 
 
-@pytest.mark.parametrize("parts", [(), HALF, HALF_A_CALL])
+HALF_A_ROUND = (
+    Receipt(1, BEGUN, "in_progress"),
+    ended_call(1),
+    Receipt(2, BEGUN),
+    Receipt(3, BEGUN, "in_progress"),
+)
+
+
+@pytest.mark.parametrize("parts", [(), HALF, HALF_A_CALL, HALF_A_ROUND])
 def test_a_half_told_stream_ends_with_error_and_failed(
     parts: Sequence[Part], inbox: str, friend_tenant: Tenant, stranger_tenant: Tenant
 ) -> None:

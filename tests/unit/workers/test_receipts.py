@@ -12,6 +12,7 @@ from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Verdict
 from responses_api.protocol.receipts import INTERRUPTED, NOT_LISTED, REFUSED_BY
+from responses_api.protocol.rounds import last_round_end
 from responses_api.protocol.score import perform
 from responses_api.protocol.sse import DONE, decode, frames_of, frames_to_data
 from tests.support.oracle import event_faults
@@ -19,7 +20,6 @@ from tests.unit.workers.test_emitter import ANY_PART, admission, call, text
 from tests.unit.workers.told import final, kinds, new_emitter, of_kind, play, read_back, tell
 from workers.backends.parts import Part, Receipt, RoundEnd, Stop
 from workers.emitter import Emitter
-from workers.resuming import last_round_end
 
 BEGUN: Json = {
     "type": "antiphon:mcp_call",
