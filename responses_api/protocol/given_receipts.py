@@ -32,6 +32,9 @@ SPELLINGS: Final = {
 }
 """Every type that is a receipt of an MCP server's tools, in either spelling, with the canonical one."""
 
+NAMED: Final = frozenset(name for name, kind in SPELLINGS.items() if kind != MCP_APPROVAL_RESPONSE)
+"""Those of them that something else may name by their ids."""
+
 _Id = Annotated[str, Field(min_length=1, max_length=128)]
 _Label = Annotated[str, Field(min_length=1, max_length=64)]
 _ToolName = Annotated[str, Field(min_length=1, max_length=256)]

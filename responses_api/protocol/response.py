@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable
 from typing import Final
 
 from responses_api.protocol.backend_options import FIELD as BACKEND_OPTIONS
+from responses_api.protocol.given_receipts import NAMED, SENT_ID
 from responses_api.protocol.passthrough import is_foreign
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
@@ -134,6 +135,8 @@ def stored_item(item: Json, item_id: str) -> Json:
         # The one item whose schema knows no status, and those of which nobody here knows whether they do.
         del stored["status"]
     stored.update(item)
+    if item.get("id") and kind in NAMED:
+        stored.setdefault(SENT_ID, item["id"])  # a reference named it so
     stored["id"] = item_id
     if kind == "message":
         stored["content"] = _stored_parts(item["content"])

@@ -127,7 +127,7 @@ def _offer_again(row: Any, found: Whereabouts) -> None:
     """Make the job anew of what is stored, and hand it to the workers."""
     told = told_before(row)
     try:
-        job = _job(row)
+        job = job_of_lost(row)
     except ProtocolError as error:
         end_here(job_of_row(row), error, before=told)
         return
@@ -139,7 +139,7 @@ def _offer_again(row: Any, found: Whereabouts) -> None:
         end_here(job, LOST, before=told)
 
 
-def _job(row: Any) -> Job:
+def job_of_lost(row: Any) -> Job:
     """The job of an unfinished row. Raises `ProtocolError` where what it needs is not there any more."""
     model = model_named(row.model)
     with tenant_scope(uuid.UUID(str(row.tenant_id))):

@@ -4,15 +4,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from responses_api.protocol.admission import CallAdmission, call_admission
+from responses_api.protocol.admission import CallAdmission, call_admission, policy_tool
 from responses_api.protocol.errors import ProtocolError
-from responses_api.protocol.permission import refuse_impossible, refuse_options
+from responses_api.protocol.mcp import allowed_names
+from responses_api.protocol.permission import refuse_forbidden, refuse_impossible, refuse_options
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all
+from responses_api.protocol.policy import Effect, Policy, Tool, Verdict, judge_all, judge_server
 from responses_api.protocol.reading import read_json
 from responses_api.protocol.request import CreateRequest, parse_create
+from responses_api.protocol.server_tools import MCP
+from responses_api.services.hosted import declarations
 
 _MOST_CALLS: Final = 256
+_OF_BACKENDS: Final = (
+    "Served where the model's backend takes it: elsewhere the request is refused, or the tool left out."
+)
+_AT_THE_CALL: Final = "Each call is judged again when it is made, by its tool's name."
 
 
 class TrialError(Exception):
@@ -27,7 +34,7 @@ class TriedTool:
 
     name: str
     kind: str
-    is_allowed: bool
+    effect: Effect
     reasons: list[str]
     note: str = ""
 
@@ -71,7 +78,7 @@ def try_request(text: str, policies: Sequence[Policy], calls: str = "") -> Trial
     return Trial(
         model=request.model,
         tools=[
-            *(tried for tool in body.get("tools") or () for tried in _try_tool(tool, admission)),
+            *(tried for tool in request.tools for tried in _try_tool(tool, admission)),
             *(_try_option(name, admission) for name in request.backend_options),
         ],
         refusal=_refusal(request, policies),
@@ -96,16 +103,17 @@ def _try_tool(tool: Json, admission: CallAdmission) -> Iterable[TriedTool]:
         note = "The request's 'tool_choice' leaves it out." if left_out else ""
         yield _tried(Tool("function", tool["name"]), tool["name"], "function", admission, note)
         return
-    note = (
-        "Served where the model's backend takes it: elsewhere the request is refused, or the tool left out."
-    )
-    if kind != "mcp":
-        yield _tried(Tool("hosted", kind), kind, "hosted tool", admission, note)
+    if kind != MCP:
+        note = "" if kind in declarations() else _OF_BACKENDS
+        yield _tried(policy_tool(tool), kind, "hosted tool", admission, note)
         return
-    url, label = str(tool.get("server_url") or ""), str(tool.get("server_label") or "an MCP server")
-    for name in _mcp_names(tool.get("allowed_tools")) or [""]:
-        shown = f"{label}: {name or 'any tool that no rule names'}"
-        yield _tried(Tool("mcp", name, url), shown, "MCP tool", admission, note)
+    url, label = tool["server_url"], tool["server_label"]
+    names = allowed_names(tool)
+    for name in names or ():
+        yield _tried(Tool(MCP, name, url), f"{label}: {name}", "MCP tool", admission, _AT_THE_CALL)
+    if not names:
+        verdicts = judge_server(admission.policies, url, admission.model)
+        yield _judged(f"{label}: the tools that it lists", "MCP server", verdicts, _AT_THE_CALL)
 
 
 def _try_option(name: str, admission: CallAdmission) -> TriedTool:
@@ -113,20 +121,18 @@ def _try_option(name: str, admission: CallAdmission) -> TriedTool:
 
 
 def _tried(tool: Tool, shown: str, kind: str, admission: CallAdmission, note: str) -> TriedTool:
-    verdicts = judge_all(admission.policies, tool, admission.model)
-    return TriedTool(
-        shown, kind, all(verdict.effect == "allow" for verdict in verdicts), _reasons(verdicts), note
-    )
+    return _judged(shown, kind, judge_all(admission.policies, tool, admission.model), note)
 
 
-def _mcp_names(given: Any) -> list[str]:
-    names = given.get("tool_names") if isinstance(given, dict) else given
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+def _judged(shown: str, kind: str, verdicts: Sequence[Verdict], note: str) -> TriedTool:
+    effect: Effect = verdicts[0].effect if verdicts else "allow"
+    return TriedTool(shown, kind, effect, _reasons(verdicts), note)
 
 
 def _refusal(request: CreateRequest, policies: Sequence[Policy]) -> ProtocolError | None:
     try:
         refuse_options(request, policies)
+        refuse_forbidden(request, policies)
         refuse_impossible(request, policies)
     except ProtocolError as error:
         return error

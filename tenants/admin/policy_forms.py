@@ -26,7 +26,7 @@ _KINDS: Final = (
     ("hosted", "tools that this server runs"),
     ("backend_option", "backend options"),
 )
-_RULE_EFFECTS: Final = (("deny", "deny"), ("allow", "allow"))
+_RULE_EFFECTS: Final = (("deny", "deny"), ("allow", "allow"), ("approve", "allow once the client approves"))
 _RULE_PATH: Final = re.compile(r"rules\[(\d+)\](?:\.(\w+))?")
 
 

@@ -2,21 +2,28 @@
 
 import base64
 import secrets
+from dataclasses import replace
 
 import pytest
 from pytest_django import Settings
 
 from config import seal_keys
 from config.seal_keys import read_seal_keys
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.items import SealedType
+from responses_api.protocol.plain import Json
 from responses_api.sealing import (
     SealError,
     SealExpired,
     open_backend_key,
     open_seal,
+    open_tool_secrets,
     seal,
     seal_backend_key,
+    seal_tool_secrets,
 )
+from responses_api.services.tool_secrets import opened_secrets
+from tests.unit.workers.builders import make_job
 
 FRIEND, STRANGER = "9b2f-friend", "9b2f-stranger"
 SOURCE = {"kind": "chat_completions", "backend": "scripted", "model": "m"}
@@ -192,3 +199,35 @@ def test_a_backends_key_outlives_the_seal_key_that_is_not_the_first_any_more(set
 def test_a_backends_key_and_what_a_tenant_holds_are_never_taken_for_each_other() -> None:
     assert opened_key(sealed("sk-stored-0123", tenant="7")) is None
     assert not opens(sealed_key(), tenant="7")
+
+
+SECRETS: Json = {"docs": {"headers": {"X-Key": "sk-very-secret"}, "authorization": None, "query": None}}
+
+
+def sealed_secrets(tenant: str = FRIEND, response_id: str = "resp_1") -> str:
+    return seal_tool_secrets(SECRETS, tenant_id=tenant, response_id=response_id)
+
+
+def test_the_secrets_of_tools_open_for_their_tenant_and_their_response_alone() -> None:
+    text = sealed_secrets()
+    assert "sk-very-secret" not in base64.urlsafe_b64decode(text + "==").decode("latin-1")
+    assert open_tool_secrets(text, tenant_id=FRIEND, response_id="resp_1") == SECRETS
+    for tenant, response_id in ((STRANGER, "resp_1"), (FRIEND, "resp_2")):
+        with pytest.raises(SealError):
+            open_tool_secrets(text, tenant_id=tenant, response_id=response_id)
+    assert not opens(text)
+    with pytest.raises(SealError):
+        open_tool_secrets(sealed(), tenant_id=FRIEND, response_id="resp_1")
+
+
+def test_secrets_of_tools_whose_key_is_gone_are_told_of_clearly(settings: Settings) -> None:
+    settings.SEAL_KEYS = (key(),)
+    tools = [{"type": "mcp", "server_label": "docs", "server_url": "https://mcp.example"}]
+    job = replace(make_job(tools=tools), tenant_id=FRIEND, sealed_secrets=sealed_secrets())
+    assert opened_secrets(job) == {0: SECRETS["docs"]}
+    settings.SEAL_KEYS = (key(),)
+    with pytest.raises(ProtocolError) as refused:
+        opened_secrets(job)
+    assert (refused.value.status, refused.value.code) == (500, "tool_secrets_unreadable")
+    assert "ANTIPHON_SEAL_KEYS" in refused.value.message
+    assert opened_secrets(replace(job, sealed_secrets=None)) == {}

@@ -65,15 +65,21 @@ def test_a_request_that_demands_what_is_forbidden_is_shown_as_refused(owner: Cli
 
 def test_tools_that_are_not_functions_are_judged_too(owner: Client, friend: Tenant) -> None:
     rule = {"kind": "mcp", "server": "https://*.good.example", "effect": "allow", "id": "good"}
-    owner.post(page_of(friend, page="edit/"), form(rule, default_effect="deny", hosted_tools=None))
+    asked = {"kind": "mcp", "tool": "write", "effect": "approve", "id": "asked"}
+    owner.post(page_of(friend, page="edit/"), form(asked, rule, default_effect="deny", hosted_tools=None))
     body = """{"model": "m", "input": "x", "tools": [
-        {"type": "mcp", "server_label": "one", "server_url": "https://mcp.good.example/x", "allowed_tools": ["read"]},
-        {"type": "mcp", "server_label": "two", "server_url": "https://good.example@evil.example/"},
+        {"type": "mcp", "server_label": "one", "server_url": "https://mcp.good.example/x",
+         "allowed_tools": ["read", "write"]},
+        {"type": "mcp", "server_label": "two", "server_url": "https://evil.example/", "allowed_tools": ["read"]},
+        {"type": "mcp", "server_label": "three", "server_url": "https://mcp.good.example/y"},
         {"type": "antiphon:search"}]}"""
     page = text_of(owner.post(TRY, {"body": body}))
     assert "one: read" in page
     assert "Rule 'good' of the tenant's policy, version 1, allows MCP tools of servers at" in page
-    assert "must not have a user's name or password before its host" in page
+    assert "allows, once the client has approved each call, MCP tools named 'write'." in page
+    assert page.count(">once approved<") == 2
+    assert "three: the tools that it lists" in page
+    assert "The MCP server 'two' is not allowed. The tenant's policy, version 1, denies" in page
     assert "switches tools that this server runs off." in page
     assert "Served where the model's backend takes it" in page
 

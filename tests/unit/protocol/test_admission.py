@@ -180,3 +180,46 @@ def test_what_allowed_tools_leave_out_the_backend_is_not_offered() -> None:
     choice = {"type": "allowed_tools", "tools": [SHELL]}
     request = parse_create({"model": "m", "input": "hi", "tools": [SEARCH, SHELL], "tool_choice": choice})
     assert offered(request, ()) == [SHELL]
+
+
+DOCS: Json = {"type": "mcp", "server_label": "docs", "server_url": "https://mcp.good.example/x"}
+MAIL: Json = {"type": "mcp", "server_label": "mail", "server_url": "https://mcp.evil.example/x"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "allowed_tools", "is_refused"),
+    [
+        ({"kind": "mcp", "server": "https://*.good.example"}, None, True),
+        ({"kind": "mcp", "server": "https://*.evil.example"}, None, False),
+        ({"kind": "mcp", "tool": "delete*"}, None, False),
+        ({"kind": "mcp", "tool": "delete*"}, ["delete_all", "delete"], True),
+        ({"kind": "mcp", "tool": "delete*"}, ["delete_all", "read"], False),
+        ({"kind": "hosted"}, None, False),
+    ],
+)
+def test_a_server_of_which_nothing_may_be_called_is_refused(
+    rule: Json, allowed_tools: list[str] | None, is_refused: bool
+) -> None:
+    tools = [LAUNCH, {**DOCS, "allowed_tools": allowed_tools}]
+    request = parse_create({"model": "m", "input": "hi", "tools": tools})
+    if not is_refused:
+        refuse_forbidden(request, policies(**rule))
+        return
+    with pytest.raises(ProtocolError) as refused:
+        refuse_forbidden(request, policies(**rule))
+    error = refused.value
+    assert (error.status, error.param) == (403, "tools[1]")
+    assert "The MCP server 'docs' is not allowed. Rule" in error.message
+    refuse_forbidden(request, policies("suppress", **rule))
+
+
+def test_of_two_servers_the_one_that_is_demanded_is_refused_in_any_case() -> None:
+    denied = policies("suppress", kind="mcp", server="https://*.evil.example")
+    for label, is_refused in (("docs", False), ("mail", True)):
+        choice = {"type": "mcp", "server_label": label}
+        request = parse_create({"model": "m", "input": "hi", "tools": [DOCS, MAIL], "tool_choice": choice})
+        if is_refused:
+            with pytest.raises(ProtocolError, match="'mail'"):
+                refuse_forbidden(request, denied)
+        else:
+            refuse_forbidden(request, denied)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from responses_api.protocol.patterns import matches
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Policy, Tool, judge_all, suppresses
+from responses_api.protocol.policy import Policy, Tool, judge_all, judge_server, suppresses
 from responses_api.protocol.policy_reading import PolicyError, policies_of, read_policy
 from responses_api.protocol.policy_words import differences, rule_in_words, settings_in_words
 
@@ -238,3 +238,88 @@ def test_what_changed_is_told_in_words() -> None:
     ]
     assert differences(after, after) == []
     assert differences(None, policy())[0] == "What no rule speaks of is allowed."
+
+
+ASKED = rule("asked", "approve", kind="mcp", tool="delete*")
+
+
+def test_a_rule_may_let_a_call_once_its_client_approves() -> None:
+    judged = policy(ASKED)
+    verdict = judged.judge(mcp("delete_all"), "m")
+    assert (verdict.effect, verdict.rule) == ("approve", "asked")
+    assert verdict.why == (
+        "Rule 'asked' of the tenant's policy, version 3, allows, once the client has approved each call, MCP tools"
+        " named 'delete*'."
+    )
+    assert judged.judge(mcp("read"), "m").effect == "allow"
+    assert judged.judge(function("delete_all"), "m").effect == "allow"
+
+
+def test_a_rule_of_any_tool_asks_for_what_the_service_runs_and_for_no_function() -> None:
+    judged = policy(rule("asked", "approve"))
+    assert judged.judge(mcp("read"), "m").effect == "approve"
+    assert judged.judge(Tool("hosted", "antiphon:file_search"), "m").effect == "approve"
+    assert judged.judge(function("read"), "m").effect == "allow"
+
+
+@pytest.mark.parametrize("kind", ["function", "backend_option"])
+def test_what_the_client_runs_by_itself_waits_for_no_approval(kind: str) -> None:
+    ((path, sentence),) = faults({"rules": [rule("a", "approve", kind=kind)]})
+    assert path == "rules[0].effect"
+    assert "of the kinds 'mcp', 'hosted' and 'any' only" in sentence
+
+
+def test_nothing_is_approved_by_default() -> None:
+    ((path, _),) = faults({"default_effect": "approve"})
+    assert path == "default_effect"
+
+
+@pytest.mark.parametrize(
+    ("rules", "effects"),
+    [
+        (["allow", "approve"], ["approve"]),
+        (["approve", "deny"], ["deny"]),
+        (["approve", "approve"], ["approve", "approve"]),
+        (["allow", "allow"], ["allow", "allow"]),
+    ],
+)
+def test_of_two_policies_any_refusal_decides_and_else_any_that_asks(
+    rules: list[str], effects: list[str]
+) -> None:
+    both = [
+        policy(rule("r", effect, kind="mcp"), of=of)
+        for effect, of in zip(rules, ("tenant", "key"), strict=True)
+    ]
+    assert [verdict.effect for verdict in judge_all(both, mcp("x"), "m")] == effects
+
+
+URL = "https://mcp.good.example/x"
+
+
+@pytest.mark.parametrize(
+    ("rules", "default", "effect"),
+    [
+        ([], "allow", "allow"),
+        ([], "deny", "deny"),
+        ([rule("r", "deny", kind="mcp")], "allow", "deny"),
+        ([rule("r", "deny", kind="mcp", tool="a*")], "allow", "allow"),
+        ([rule("r", "allow", kind="mcp", tool="a*")], "deny", "allow"),
+        ([rule("a", "deny", kind="mcp", tool="a"), rule("b", "deny", kind="mcp")], "allow", "deny"),
+        ([rule("a", "allow", kind="mcp", tool="a"), rule("b", "deny", kind="mcp")], "allow", "allow"),
+        ([rule("r", "deny", kind="mcp", server="https://*.evil.example")], "allow", "allow"),
+        ([rule("r", "deny", kind="mcp", server="https://*.good.example")], "allow", "deny"),
+        ([rule("r", "deny", kind="mcp", models=["other"])], "allow", "allow"),
+        ([rule("r", "deny", kind="function")], "allow", "allow"),
+        ([rule("r", "approve")], "deny", "approve"),
+    ],
+)
+def test_a_server_is_denied_where_no_tool_of_it_could_be_called(
+    rules: list[Json], default: str, effect: str
+) -> None:
+    (verdict,) = judge_server([policy(*rules, default_effect=default)], URL, "m")
+    assert verdict.effect == effect
+
+
+def test_a_server_that_cannot_be_read_is_denied() -> None:
+    (verdict,) = judge_server([policy()], "https://good.example@evil.example/", "m")
+    assert (verdict.effect, verdict.rule) == ("deny", "server_url")

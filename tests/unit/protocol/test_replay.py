@@ -219,12 +219,12 @@ def test_a_history_and_the_input_behind_it_stay_apart() -> None:
 
 
 # What a model and its client may say, in turns; `r` asks, and is answered later or never.
-_PIECES = some.sampled_from(
+PIECES = some.sampled_from(
     ["user", "said", "ran", "ran openai", "search", "list", "own", "ask", "answer", "run"]
 )
 
 
-def _conversation(pieces: list[str]) -> list[Json]:
+def conversation(pieces: list[str]) -> list[Json]:
     context: list[Json] = []
     open_calls: list[str] = []
     waiting: list[str] = []
@@ -254,9 +254,9 @@ def _conversation(pieces: list[str]) -> list[Json]:
     return context + [output(name) for name in open_calls]
 
 
-@given(some.lists(_PIECES, max_size=24), some.integers(0, 24))
+@given(some.lists(PIECES, max_size=24), some.integers(0, 24))
 def test_whatever_was_said_calls_and_outputs_pair(pieces: list[str], border: int) -> None:
-    context = _conversation(pieces)
+    context = conversation(pieces)
     flat = as_functions(context, HOSTED, {})
     check_call_pairs(flat, 0)
     assert {item["type"] for item in flat} <= {"message", "function_call", "function_call_output"}
