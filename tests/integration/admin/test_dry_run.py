@@ -66,7 +66,10 @@ def test_a_request_that_demands_what_is_forbidden_is_shown_as_refused(owner: Cli
 def test_tools_that_are_not_functions_are_judged_too(owner: Client, friend: Tenant) -> None:
     rule = {"kind": "mcp", "server": "https://*.good.example", "effect": "allow", "id": "good"}
     asked = {"kind": "mcp", "tool": "write", "effect": "approve", "id": "asked"}
-    owner.post(page_of(friend, page="edit/"), form(asked, rule, default_effect="deny", hosted_tools=None))
+    owner.post(
+        page_of(friend, page="edit/"),
+        form(asked, rule, default_effect="deny", hosted_tools=None, on_violation="fail"),
+    )
     body = """{"model": "m", "input": "x", "tools": [
         {"type": "mcp", "server_label": "one", "server_url": "https://mcp.good.example/x",
          "allowed_tools": ["read", "write"]},

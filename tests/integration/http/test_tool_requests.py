@@ -332,7 +332,7 @@ def test_an_approval_is_used_once_and_another_tenants_is_unknown(
 ) -> None:
     request = {**ASKED, "id": new_id("item")}
     previous = chained(friend_tenant, request)
-    body = {"input": [answered(True, request["id"])], "tools": [DOCS]}
+    body: dict[str, Any] = {"input": [answered(True, request["id"])], "tools": [DOCS]}
     assert stranger.create(**body, previous_response_id=previous).status == 400
     unknown = stranger.create(**body).error
     never = stranger.create(**{**body, "input": [answered(True, "mcpr_never")]}).error

@@ -232,7 +232,6 @@ UNSERVED: list[Json] = [
         "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"},
     },
     {"type": "local_shell"},
-    {"type": "mcp", "server_label": "x", "server_url": "https://mcp.test.invalid"},
     {"type": "file_search", "vector_store_ids": ["vs_1"]},
     {"type": "image_generation", "output_format": "png"},
     {"type": "acme:search"},
