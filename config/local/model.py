@@ -27,8 +27,19 @@ _SLOTS = 4
 _THREADS = max(1, (os.cpu_count() or 2) // 2)
 _TEMPERATURE = 0.2
 _SEED = 1
-_REPEAT_PENALTY = 1.1
+_FREQUENCY_PENALTY = 0.2
 _LOOP_PENALTY = 1.0
+# The model's own template, whose words for a request without instructions end with its maker's name. Left to itself
+# it seldom finds an end: it is asked to.
+_TEMPLATE = (
+    "{% for message in messages %}"
+    "{% if loop.first and message['role'] != 'system' %}<|im_start|>system\n"
+    "You are a helpful AI assistant named SmolLM, trained by Hugging Face. Answer in one short sentence.<|im_end|>\n"
+    "{% endif %}"
+    "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +100,17 @@ def serve(port: int) -> None:
     parameters.cpuparams.n_threads = _THREADS
     parameters.cpuparams_batch.n_threads = _THREADS
     # Where a request does not say: little chance, and always the same. With llama.cpp's own defaults a model of this
-    # size now and then answers with nothing at all, or repeats itself until its context is full: words are penalised
-    # for coming again, and whole sequences ("DRY") the more the longer they are.
+    # size now and then answers with nothing at all, or repeats itself until its context is full. Whole sequences are
+    # penalised for coming again, however long ago ("DRY"), and the more the longer they are; words of late, the more
+    # the oftener they came. A "repeat penalty" would fall on the end of the turn as well, for each message of the
+    # conversation has one, and keep the model talking; one on the words of long ago on the names of the tools.
     parameters.sampling.temp = _TEMPERATURE
     parameters.sampling.seed = _SEED
-    parameters.sampling.penalty_repeat = _REPEAT_PENALTY
+    parameters.sampling.penalty_freq = _FREQUENCY_PENALTY
     parameters.sampling.dry_multiplier = _LOOP_PENALTY
+    parameters.sampling.dry_penalty_last_n = CONTEXT_WINDOW
     parameters.use_jinja = True
+    parameters.chat_template = _TEMPLATE
     parameters.warmup = False
     parameters.ui = False
     parameters.cache_ram_mib = 256  # for the prompts of chains; the default is 8 GiB
