@@ -217,6 +217,7 @@ class Service:
             "SECRET_KEY": "of a test service, at least fifty characters long, used nowhere else",
             "TEST_UPSTREAM_KEY": UPSTREAM_KEY,
             "ANTIPHON_CONFORMANCE_URL": self.base_url,
+            "ANTIPHON_EGRESS_ALLOW": "127.0.0.1",
         }
         return {**inherited, **own, **self._settings}
 
