@@ -2,21 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final
 
 from responses_api.protocol.errors import model_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, judge_all
-from responses_api.protocol.server_tools import APPROVALS, MCP_LIST_TOOLS, canonical_type, is_receipt
 from workers.tools.choosing import Offer, first_choice, is_unmet, later_choice
 from workers.tools.toolbox import Served, Toolbox
 
 LEAST_OUTPUT: Final = 16
 """The least that an answer may be limited to (specification: `max_output_tokens`): with less left there is no round."""
-
-_NO_CALLS: Final = APPROVALS | {MCP_LIST_TOOLS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +75,3 @@ def at_target_of(job: Job, asked: Job) -> Job:
         context_window=asked.context_window,
         prices=asked.prices,
     )
-
-
-def rounds_in(told: Sequence[Json]) -> int:
-    """How many rounds have run calls in these output items: neighbours are of one."""
-    ran = [is_receipt(item["type"]) and canonical_type(item["type"]) not in _NO_CALLS for item in told]
-    return sum(now and not before for before, now in pairwise([False, *ran]))

@@ -19,10 +19,12 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy
 from responses_api.protocol.request import CreateRequest
+from responses_api.protocol.rounds import rounds_in, said_by_model
 from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST, MCP_CALL, canonical_type
 from responses_api.protocol.wording import quoted
 from responses_api.quotas.spending import Used
 from responses_api.services.database import in_database
+from responses_api.services.hosted import is_ours
 from workers.backends.parts import Receipt, RoundEnd, Stop
 from workers.collecting import Collector
 from workers.emitter import Emitter
@@ -30,7 +32,7 @@ from workers.failover import Failover
 from workers.hearing import Hearing
 from workers.judging import Before, Ruling, judge
 from workers.provision import Provision
-from workers.round_jobs import LEAST_OUTPUT, Round, at_target_of, round_job, rounds_in
+from workers.round_jobs import LEAST_OUTPUT, Round, at_target_of, round_job
 from workers.serving import Serving
 from workers.tally import Tally
 from workers.tool_calls import Request, ToolCalls
@@ -84,7 +86,7 @@ class Rounds:
         self._toolbox = self._serving.toolbox(self._job)
         try:
             told = self._emitter.told_items
-            self._number = rounds_in(told)
+            self._number = rounds_in(told, is_ours)
             with self._hearing.sign_of_life():
                 lists = await self._toolbox.open([*self._job.context, *told], settings.TOOL_SECONDS)
             self._hearing.names = self._toolbox.names
@@ -185,7 +187,7 @@ class Rounds:
             for call in collector.calls
         ]
         is_last = collector.stop is not None or collector.is_usage_last
-        said = [*output[self._said_from :], *called]
+        said = [*said_by_model(output[self._said_from :], is_ours), *called]
         await self._tally.add(asked, said, collector.usage, is_last=is_last)
 
     def _check_demand(self, at: Round) -> None:

@@ -8,7 +8,9 @@ from typing import Any, Final
 from responses_api.protocol.fold import fold
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
+from responses_api.protocol.rounds import rounds_in, said_by_model
 from responses_api.quotas.spending import Used, cost, guessed, said_in, strings
+from responses_api.services.hosted import is_ours
 from tenants.ledger import Entry
 
 _LONGEST_MS: Final = 2**31 - 1
@@ -62,11 +64,14 @@ def told_usage(job: Job, told: Sequence[Json]) -> Used:
     nothing was said.
     """
     so_far = fold([*told]) if told else None
-    said = guessed(said_in(so_far["output"])) if so_far else 0
+    output = so_far["output"] if so_far else []
+    said = guessed(said_in(said_by_model(output, is_ours)))
     if not said:
         return Used()
     reserved = (job.reserved or {}).get("tokens")
-    read = guessed(read_by_model(job))
+    # The whole conversation was read anew for each round of tool calls, and for what was said after the last.
+    times = rounds_in(output, is_ours) + (not is_ours(output[-1]["type"]))
+    read = guessed(read_by_model(job)) * max(1, times)
     # No more than was reserved, which was more than it could use.
     return Used(read if reserved is None else min(read, max(0, reserved - said)), 0, said, is_estimated=True)
 

@@ -11,10 +11,10 @@ from tests.integration.tools.reading import TOOLS, add, receipts
 from tests.support.abacus import Abacus
 from tests.support.chat import chat_calls, chat_error, chat_stream
 from tests.support.checks import checked_response, output_text
-from tests.support.client import Client
+from tests.support.client import Client, Json
 from tests.support.upstream import ScriptedUpstream
 
-BROKEN = {"status": 503, "body": chat_error("x")}
+BROKEN: Json = {"status": 503, "body": chat_error("x")}
 
 
 @pytest.fixture
