@@ -14,6 +14,8 @@ _CODES = frozenset(
         "item_not_found",
         "invalid_encrypted_content",
         "unpaired_call_id",
+        "approval_request_not_found",
+        "approval_used",
         "not_a_background_response",
     }
 )
@@ -40,6 +42,13 @@ _SENTENCES = (
     "No backend of this model takes the option",
     "beside a compaction_trigger",
     "a type that the model's backend takes",
+    "is no receipt of the tool",
+    "names no item of this service",
+    ".server_url' ",
+    ".server_label' must be another one",
+    ".headers' ",
+    ".authorization' ",
+    ".defer_loading' ",
 )
 """Fields that hang together in ways that a schema could only say at the cost of those who read it."""
 
