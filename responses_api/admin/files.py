@@ -38,7 +38,7 @@ _FACTS: Final = (
     "who",
     "created",
     "expires",
-    "id",
+    "whole_id",
 )
 _COLOURS: Final = {
     "processed": "text-green-700 dark:text-green-400",
@@ -164,6 +164,11 @@ class FileAdmin(RequestFormAdmin):
     def expires(self, row: Any) -> str:
         """When it is deleted by itself."""
         return show_time(row.expires_at) or "never"
+
+    @admin.display(description="id")
+    def whole_id(self, row: Any) -> str:
+        """The id, which breaks where it must."""
+        return format_html('<span style="overflow-wrap:anywhere">{}</span>', row.pk)
 
     @admin.display(description="content")
     def content(self, row: Any) -> str:

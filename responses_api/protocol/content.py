@@ -58,7 +58,7 @@ def _check_http_url(url: str) -> str:
 
 def _refuse_file_id(value: Any) -> None:
     if value is not None:
-        raise unsupported("is not supported: uploaded files are not kept here, send the content or its URL")
+        raise unsupported("is not supported: models do not read uploaded files by their ids yet, send the content or its URL")
 
 
 def without_nulls(value: Json) -> Json:
@@ -92,7 +92,7 @@ _WRAPPED_URL_SCHEMA = {
 FileId = Annotated[
     Any,
     BeforeValidator(_refuse_file_id),
-    WithJsonSchema({"type": "null", "description": "Uploaded files are not kept here."}),
+    WithJsonSchema({"type": "null", "description": "Models do not read uploaded files by their ids yet."}),
 ]
 ImageUrl = Annotated[
     str,
