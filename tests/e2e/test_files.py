@@ -38,7 +38,7 @@ class Measured(io.RawIOBase):
 
 
 def test_a_file_goes_up_is_found_and_comes_down_again_and_is_deleted(app: openai.OpenAI) -> None:
-    content = b"The heron stands in the shallows.\r\n--\r\n" * 20_000
+    content = b"The heron stands in the shallows.\r\n--\r\n" * 100
     made = app.files.create(
         file=("../über “heron”.txt", content),
         purpose="user_data",
@@ -48,7 +48,7 @@ def test_a_file_goes_up_is_found_and_comes_down_again_and_is_deleted(app: openai
     assert (made.purpose, made.expires_at) == ("user_data", made.created_at + 3600)
     assert app.files.retrieve(made.id).filename == made.filename
     assert (
-        app.files.wait_for_processing(made.id, poll_interval=0.2, max_wait_seconds=20).status == "processed"
+        app.files.wait_for_processing(made.id, poll_interval=0.2, max_wait_seconds=40).status == "processed"
     )
     assert made.id in [file.id for file in app.files.list(purpose="user_data")]
     downloaded = app.files.content(made.id)
