@@ -58,7 +58,9 @@ def _check_http_url(url: str) -> str:
 
 def _refuse_file_id(value: Any) -> None:
     if value is not None:
-        raise unsupported("is not supported: models do not read uploaded files by their ids yet, send the content or its URL")
+        raise unsupported(
+            "is not supported: models read no uploaded files by their ids yet, send the content or its URL"
+        )
 
 
 def without_nulls(value: Json) -> Json:
