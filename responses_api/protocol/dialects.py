@@ -9,7 +9,9 @@ _OPENAI_AGENTS: Final = (b"ai-sdk/",)
 
 
 def dialect_of(headers: Mapping[bytes, bytes], key_says: Literal["auto", "open", "openai"]) -> Dialect:
-    """Which event names a client knows for raw reasoning: OpenAI's family has its own. Names are in lower case."""
+    """Which names a client knows for raw reasoning and for the receipts of the service's own tools: OpenAI's family has
+    its own. Names of headers are in lower case.
+    """
     if key_says != "auto":
         return key_says
     if b"originator" in headers or any(name.startswith(b"x-stainless-") for name in headers):

@@ -6,7 +6,9 @@ Specification: "Streaming"; one name for each `Response…StreamingEvent` schema
 from typing import Literal
 
 Dialect = Literal["open", "openai"]
-"""Whose names raw reasoning has: this specification's, or OpenAI's. Nothing else differs."""
+"""Whose names raw reasoning has, and the receipts of tools that the service runs: this specification's with our prefix,
+or OpenAI's. Nothing else differs.
+"""
 
 CREATED = "response.created"
 QUEUED = "response.queued"

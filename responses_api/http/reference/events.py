@@ -8,7 +8,7 @@ from responses_api.protocol.published.events import ResponseStreamEvent
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event: its names (raw reasoning has two), what it tells, and its fields besides the type."""
+    """An event: its names (raw reasoning and receipts have two), what it tells, and its fields besides the type."""
 
     names: tuple[str, ...]
     tells: str
