@@ -24,7 +24,7 @@ from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST, MCP_CALL, 
 from responses_api.protocol.wording import quoted
 from responses_api.quotas.spending import Used
 from responses_api.services.database import in_database
-from responses_api.services.hosted import is_ours
+from responses_api.services.hosted import declarations, is_ours
 from workers.backends.parts import Receipt, RoundEnd, Stop
 from workers.collecting import Collector
 from workers.emitter import Emitter
@@ -37,7 +37,7 @@ from workers.serving import Serving
 from workers.tally import Tally
 from workers.tool_calls import Request, ToolCalls
 from workers.tools.choosing import demands_served
-from workers.tools.citing import Citing
+from workers.tools.citing import Citing, citable
 from workers.tools.toolbox import Toolbox
 
 _CUT_SHORT: Final = ("length", "content_filter")
@@ -87,6 +87,7 @@ class Rounds:
         try:
             told = self._emitter.told_items
             self._number = rounds_in(told, is_ours)
+            self._citing.know(citable([*self._job.context, *told], declarations().values()))
             with self._hearing.sign_of_life():
                 lists = await self._toolbox.open([*self._job.context, *told], settings.TOOL_SECONDS)
             self._hearing.names = self._toolbox.names

@@ -37,7 +37,7 @@ _MAKE: Final = (
         model text NOT NULL,
         embedding vector NOT NULL,
         words tsvector NOT NULL
-    )""",
+    ) WITH (toast_tuple_target = 8160)""",  # as large as a row may be: nothing of it lies elsewhere
     f"ALTER TABLE {TABLE} ALTER COLUMN embedding SET STORAGE PLAIN",
     f"CREATE INDEX chunkvector_by_tenant ON {TABLE} (tenant_id, file_id)",
     *row_level_security(TABLE).sql,
@@ -45,7 +45,7 @@ _MAKE: Final = (
 _ADD: Final = f"""
 INSERT INTO {TABLE} (chunk_id, tenant_id, file_id, model, embedding, words)
 SELECT c.id, c.tenant_id, c.file_id, %s, %s::vector,
-       setweight(to_tsvector('english', %s), 'A') || to_tsvector('english', c.text)
+       strip(to_tsvector('english', %s || ' ' || c.text))
   FROM responses_api_filechunk c WHERE c.id = %s
     ON CONFLICT (chunk_id) DO UPDATE
    SET model = excluded.model, embedding = excluded.embedding, words = excluded.words

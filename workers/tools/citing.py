@@ -4,10 +4,12 @@ The text stays as the model wrote it, marks and all: a reader's client shows a l
 names, and the model finds its own words again in the next turn. A mark that nobody gave the model is text.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from responses_api.protocol.hosted import Declaration
 from responses_api.protocol.plain import Json
+from responses_api.protocol.server_tools import canonical_type
 from workers.backends.logprobs import cut_logprobs
 from workers.backends.parts import AnnotationReport, Part, TextDelta, UsageReport
 
@@ -82,3 +84,14 @@ class Citing:
             first, second = cut_logprobs(delta.logprobs, count)
             yield replace(delta, text=delta.text[:count], logprobs=first)
             self._held[0] = replace(delta, text=delta.text[count:], logprobs=second)
+
+
+def citable(items: Iterable[Json], declarations: Iterable[Declaration]) -> dict[str, Json]:
+    """What may be cited of the receipts in a conversation, as `Citing.know` takes it."""
+    by_receipt = {declaration.receipt_type: declaration for declaration in declarations}
+    citations: dict[str, Json] = {}
+    for item in items:
+        declaration = by_receipt.get(canonical_type(item["type"]))
+        if declaration is not None:
+            citations.update(declaration.citations(item))
+    return citations

@@ -7,7 +7,7 @@ import pytest
 from responses_api.protocol import file_search
 from responses_api.protocol.plain import Json
 from workers.backends.parts import AnnotationReport, Part, ReasoningDelta, TextDelta, UsageReport
-from workers.tools.citing import Citing
+from workers.tools.citing import Citing, citable
 
 GUIDE = {"type": "file_citation", "file_id": "file_1", "filename": "guide.md"}
 MARK = file_search.mark_of("file_1")
@@ -91,3 +91,14 @@ def test_log_probabilities_stay_with_their_tokens() -> None:
 def test_without_citations_everything_passes_as_it_came() -> None:
     parts = [TextDelta("k", MARK)]
     assert Citing().placed(parts) is parts
+
+
+def test_receipts_of_the_conversation_may_be_cited_in_either_spelling() -> None:
+    result = {"file_id": "file_1", "filename": "guide.md", "text": "…", "score": 1}
+    receipt = {"type": "file_search_call", "queries": ["?"], "results": [result]}
+    said = {"type": "message", "role": "user", "content": []}
+    assert citable([said, receipt], [file_search.DECLARATION]) == {MARK: GUIDE}
+    assert citable([{**receipt, "type": "antiphon:file_search_call"}], [file_search.DECLARATION]) == {
+        MARK: GUIDE
+    }
+    assert citable([receipt], []) == {}
