@@ -127,11 +127,15 @@ class Hearing:
         self._feed(parts)
         self._telling.go_on()
 
+    def tell_kept(self) -> None:
+        """Tell what was kept, where somebody knows already that the response has begun."""
+        if self._telling.has_begun:
+            self.begin()
+
     def tell_first(self, parts: Sequence[Part]) -> None:
         """As `tell`, of what is no reason yet to say that the response has begun: the upstream may still refuse it."""
         self._untold += parts
-        if self._telling.has_begun:
-            self.begin()
+        self.tell_kept()
 
     async def keep_up(self) -> None:
         """Wait for a publisher that lags behind."""

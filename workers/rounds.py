@@ -97,6 +97,9 @@ class Rounds:
             await self._run_approved()
             while not self._is_answered() and await self._round():
                 pass
+        except ProtocolError:
+            self._hearing.tell_kept()
+            raise
         finally:
             await self._toolbox.close()
 

@@ -42,13 +42,15 @@ class Abacus:
 
     `asked` are the labels whose tools were listed, `ran` the calls that were begun, by name and arguments, `ended` how
     each came out: `done` or `cancelled`. `policies` are in force from the moment on at which they are put there.
-    `together` is how many calls of `meet` must have begun before any ends; `hold` waits until the test opens `gate`.
+    `together` is how many calls of `meet` must have begun before any ends; `hold` waits until the test opens `gate`,
+    and so does the list with `opens` "hold".
     """
 
     policies: Sequence[Policy] = ()
     together: int = 2
     names: Sequence[str] = ("add", "fail", "meet", "hold")
     error: str | None = None
+    opens: str = "at once"
     ran: list[tuple[str, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
@@ -104,6 +106,8 @@ class AbacusProvider:
         listed = {"type": MCP_LIST_TOOLS, "server_label": label, "tools": [], "error": None}
         if known is None:
             abacus.asked.append(label)
+        if abacus.opens == "hold":
+            await asyncio.to_thread(abacus.gate.wait, 10)
         if abacus.error is not None:
             return {**listed, "error": abacus.error}
         self._offered = [self._offer(name) for name in abacus.names]

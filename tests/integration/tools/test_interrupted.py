@@ -1,6 +1,7 @@
 """A tool that runs while its response ends: its call is ended with it, at once, and the receipt says so."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,12 @@ from tenants.models import ApiKey, Tenant
 from tenants.scoping import tenant_scope
 from tests.integration.tools.reading import TOOLS, call, receipts
 from tests.support.abacus import Abacus
-from tests.support.chat import chat_calls, chat_stream
-from tests.support.checks import assert_unknown_to, stored_response
+from tests.support.chat import chat_calls, chat_error, chat_stream
+from tests.support.checks import assert_unknown_to, checked_stream, stored_response
 from tests.support.client import Client, Json, wait_until
 from tests.support.upstream import ScriptedUpstream
 from tests.support.websocket import Socket
+from workers.runtime import process_runtime
 
 ENDED_SECONDS = 3.0
 
@@ -100,3 +102,35 @@ def test_a_turn_of_a_socket_tells_every_step(
     socket.create(input="Add", tools=TOOLS)
     final = socket.read_response()
     assert [item["type"] for item in final["output"]][1] == MCP_CALL
+
+
+def test_a_worker_that_is_stopped_ends_the_call_and_says_so(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus
+) -> None:
+    upstream.reply(body=chat_calls(call("meet", 1, 1)))
+    runtime = process_runtime()
+    with friend.stream(input="Meet", tools=TOOLS) as exchange:
+        response_id = exchange.read_event("response.created")["response"]["id"]
+        assert abacus.begun.acquire(timeout=5)
+        runtime._loop.call_soon_threadsafe(runtime._running[response_id].stop)
+        exchange.read_all()
+    final = checked_stream(exchange, friend)
+    assert (final["status"], final["error"]["code"]) == ("failed", "worker_lost")
+    assert (receipts(final)[0]["status"], abacus.ended) == ("incomplete", ["cancelled"])
+
+
+def test_a_server_that_is_slow_to_list_leaves_no_stream_without_a_sign_of_life(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus, settings: Any
+) -> None:
+    settings.START_SECONDS = 0.05
+    abacus.opens = "hold"
+    upstream.reply(body=chat_error("x"), status=500)
+    with friend.stream(input="Hello", tools=TOOLS) as exchange:
+        exchange.read_event("response.in_progress")
+        abacus.gate.set()
+        exchange.read_all()
+    final = checked_stream(exchange, friend)
+    assert (final["status"], [item["type"] for item in final["output"]]) == (
+        "failed",
+        ["antiphon:mcp_list_tools"],
+    )
