@@ -71,6 +71,12 @@ def are_there() -> bool:
     return _is_there
 
 
+def forget() -> None:
+    """Look again whether they are there."""
+    global _is_there
+    _is_there = False
+
+
 def model_name() -> str:
     """The embedding model that the settings name, as its vectors are kept."""
     return settings.EMBEDDING_MODEL if settings.EMBEDDING_URL else OWN_MODEL

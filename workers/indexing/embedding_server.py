@@ -38,12 +38,12 @@ class EmbeddingServer:
             raise EmbeddingError(f"The embedding server answered with status {answer.status_code}.")
         try:
             return _vectors(answer.json(), len(texts))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError) as error:
             raise EmbeddingError("The embedding server's answer is no list of embeddings.") from error
 
 
 def _vectors(answer: Any, count: int) -> Vectors:
-    """Raises KeyError, TypeError or ValueError for what is no answer to so many texts."""
+    """Raises KeyError, IndexError, TypeError or ValueError for what is no answer to so many texts."""
     made: list[list[float]] = [[]] * count
     for entry in answer["data"]:
         made[entry["index"]] = [float(number) for number in entry["embedding"]]
