@@ -87,10 +87,11 @@ def _temporary_directory(stack: ExitStack) -> Path:
 def _remove_what_killed_runs_left(parent: Path) -> None:
     """Remove directories of runs that ended without a chance to do so: nobody holds their lock any more."""
     for path in parent.glob(f"{_PREFIX}*"):
-        if path.stat().st_uid != os.geteuid() or not (path / _LOCK).exists():
-            continue
-        with suppress(LocalError), lock(path / _LOCK):
-            shutil.rmtree(path, ignore_errors=True)
+        # One that another run removes meanwhile is gone, as it should be.
+        with suppress(LocalError, FileNotFoundError):
+            if path.stat().st_uid == os.geteuid() and (path / _LOCK).exists():
+                with lock(path / _LOCK):
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def _start_postgres(directory: Path, stack: ExitStack) -> str:
