@@ -294,6 +294,24 @@ def test_an_address_that_may_be_reached_and_is_none_is_named(entry: str, setting
     assert entry in message.msg
 
 
+@pytest.mark.parametrize(
+    ("url", "model", "key", "is_wrong"),
+    [
+        ("", "", "", False),
+        ("https://embed.example/v1", "small", "", False),
+        ("https://embed.example/v1", "", "", True),
+        ("", "small", "", True),
+        ("", "", "sk-1", True),
+        ("embed.example", "small", "", True),
+    ],
+)
+def test_a_server_of_embeddings_is_configured_whole_or_not_at_all(
+    url: str, model: str, key: str, is_wrong: bool, settings: Settings
+) -> None:
+    settings.EMBEDDING_URL, settings.EMBEDDING_MODEL, settings.EMBEDDING_KEY = url, model, key
+    assert ("antiphon.E015" in found()) is is_wrong
+
+
 # ---------------------------------------------------------------- accounts
 
 

@@ -619,3 +619,30 @@ def test_only_texts_are_annotated() -> None:
     for part in (SummaryDelta("k", "a"), ReasoningDelta("k", "a"), RefusalDelta("k", "a")):
         assert "output_text.annotation.added" not in kinds(tell([part, AnnotationReport("k", cited)]))
     assert "output_text.annotation.added" in kinds(tell([TextDelta("k", "a"), AnnotationReport("k", cited)]))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "annotation"),
+    [
+        (
+            "open",
+            {
+                "type": "url_citation",
+                "start_index": 3,
+                "end_index": 6,
+                "url": "/v1/files/file_1/content",
+                "title": "a.md",
+            },
+        ),
+        ("openai", {"type": "file_citation", "file_id": "file_1", "filename": "a.md", "index": 3}),
+    ],
+)
+def test_a_citation_of_what_was_told_last_has_its_place(dialect: str, annotation: Json) -> None:
+    cited = {"type": "file_citation", "file_id": "file_1", "filename": "a.md"}
+    # A pair that comes in halves is one character of the text.
+    parts = [TextDelta("k", "So\ud83d"), TextDelta("k", "\ude00[x]"), AnnotationReport("k", cited, 3)]
+    events = tell([*parts, TextDelta("k", ".")], dialect=dialect, check=dialect == "open")
+    (added,) = [event for event in events if event["type"].endswith("annotation.added")]
+    assert added["annotation"] == annotation
+    (item,) = events[-1]["response"]["output"]
+    assert item["content"][0]["annotations"] == [annotation]
