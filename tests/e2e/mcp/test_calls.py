@@ -170,6 +170,24 @@ def test_a_call_is_asked_about_made_once_and_never_for_a_stranger(
     assert server.arguments("add") == [{"a": 3, "b": 3}], again.body
 
 
+def test_nothing_of_a_server_is_told_before_the_response_itself(
+    friend: Client, server: RealMcpServer
+) -> None:
+    stream = friend.read_stream(input="Please add.", tools=[tool(server)])
+    checked_stream(stream, friend)
+    assert stream.types[:2] == ["response.created", "response.in_progress"]
+    assert [event["sequence_number"] for event in stream.events] == list(range(len(stream.events)))
+    assert stream.types.index(f"{LIST}.completed") < stream.types.index(f"{CALL}.in_progress")
+
+
+def test_an_answer_to_nobodys_request_is_refused(friend: Client, server: RealMcpServer) -> None:
+    answer: Json = {"type": "mcp_approval_response", "approval_request_id": "mcpr_nope", "approve": True}
+    refused = friend.create(input=[{"role": "user", "content": "Please add."}, answer], tools=[tool(server)])
+    assert (refused.status, refused.error["type"]) == (400, "invalid_request")
+    assert "input[1]" in str(refused.error["param"])
+    assert server.asked == []
+
+
 def test_a_call_that_is_not_approved_is_told_to_the_model(friend: Client, server: RealMcpServer) -> None:
     asks = tool(server, require_approval="always")
     first = friend.create(input="Please add.", tools=[asks]).json()

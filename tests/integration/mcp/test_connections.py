@@ -78,6 +78,15 @@ async def test_a_list_that_changes_is_asked_for_again(era: Any) -> None:
     assert "another" not in {tool["name"] for tool in before["tools"]}
 
 
+async def test_a_server_that_tells_no_changes_is_asked_for_its_list_each_time_on_one_connection() -> None:
+    with RealMcpServer(era="2025") as server:
+        async with connections() as kept:
+            await listed(provider(kept, server.url))
+            await listed(provider(kept, server.url))
+    assert len(server.calls("tools/list")) == 2
+    assert len(server.calls("initialize")) == 1
+
+
 async def test_a_list_is_not_kept_for_longer_than_its_time(server: RealMcpServer) -> None:
     async with connections(limits=McpLimits(list_seconds=0.0)) as kept:
         await listed(provider(kept, server.url))

@@ -129,14 +129,15 @@ class Connection:
         raise failure
 
     async def _list(self, session: ClientSession) -> tuple[list[Tool], float]:
-        """All pages, and for how many seconds they hold."""
+        """All pages, and for how many seconds they hold: none, where the server neither tells of changes nor says."""
         tools: list[Tool] = []
-        seconds, cursor = self._limits.list_seconds, None
+        longest, cursor = self._limits.list_seconds, None
+        seconds = longest if _tells_changes(session) else 0.0
         for _ in range(_MOST_PAGES):
             page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
             tools += page.tools
             if page.ttl_ms:
-                seconds = min(seconds, page.ttl_ms / 1000)
+                seconds = min(longest, page.ttl_ms / 1000)
             cursor = page.next_cursor
             if len(tools) > MOST_TOOLS:
                 raise McpFailure(f"offers more than {MOST_TOOLS} tools, which is more than is read.")
@@ -229,13 +230,18 @@ class Connection:
 
     async def _hear_changes(self, session: ClientSession) -> None:
         """Newer servers tell that their tools have changed only to who asks for it; `_hear` is told."""
-        tools = session.server_capabilities.tools if session.server_capabilities else None
-        if session.protocol_version not in MODERN_PROTOCOL_VERSIONS or not tools or not tools.list_changed:
+        if session.protocol_version not in MODERN_PROTOCOL_VERSIONS or not _tells_changes(session):
             return
         with suppress(Exception):  # the list is asked for again after a while without it, too
             async with listen(session, tools_list_changed=True) as changes:
                 async for _ in changes:
                     pass
+
+
+def _tells_changes(session: ClientSession) -> bool:
+    """Whether the server has promised to tell when its tools change."""
+    tools = session.server_capabilities.tools if session.server_capabilities else None
+    return tools is not None and bool(tools.list_changed)
 
 
 def _leaf(error: BaseException) -> BaseException:
