@@ -640,7 +640,11 @@ def test_only_texts_are_annotated() -> None:
 def test_a_citation_of_what_was_told_last_has_its_place(dialect: str, annotation: Json) -> None:
     cited = {"type": "file_citation", "file_id": "file_1", "filename": "a.md"}
     # A pair that comes in halves is one character of the text.
-    parts = [TextDelta("k", "So\ud83d"), TextDelta("k", "\ude00[x]"), AnnotationReport("k", cited, 3)]
+    parts: list[Part] = [
+        TextDelta("k", "So\ud83d"),
+        TextDelta("k", "\ude00[x]"),
+        AnnotationReport("k", cited, 3),
+    ]
     events = tell([*parts, TextDelta("k", ".")], dialect=dialect, check=dialect == "open")
     (added,) = [event for event in events if event["type"].endswith("annotation.added")]
     assert added["annotation"] == annotation
