@@ -29,17 +29,6 @@ _TEMPERATURE = 0.2
 _SEED = 1
 _FREQUENCY_PENALTY = 0.2
 _LOOP_PENALTY = 1.0
-# The model's own template, whose words for a request without instructions end with its maker's name. Left to itself
-# it seldom finds an end: it is asked to.
-_TEMPLATE = (
-    "{% for message in messages %}"
-    "{% if loop.first and message['role'] != 'system' %}<|im_start|>system\n"
-    "You are a helpful AI assistant named SmolLM, trained by Hugging Face. Answer in one short sentence.<|im_end|>\n"
-    "{% endif %}"
-    "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +99,6 @@ def serve(port: int) -> None:
     parameters.sampling.dry_multiplier = _LOOP_PENALTY
     parameters.sampling.dry_penalty_last_n = CONTEXT_WINDOW
     parameters.use_jinja = True
-    parameters.chat_template = _TEMPLATE
     parameters.warmup = False
     parameters.ui = False
     parameters.cache_ram_mib = 256  # for the prompts of chains; the default is 8 GiB

@@ -92,6 +92,7 @@ _FIELDSETS: Final[Any] = (
             "description": "For a backend that speaks Responses.",
         },
     ),
+    ("What every request asks of it", {"fields": ("default_options",)}),
     ("What requests may ask of it", {"fields": ("allowed_options",)}),
     (
         "Timeouts",

@@ -1,7 +1,7 @@
 """What `add_backend` is told of a backend besides where it is: how it is spoken to, and its key."""
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping
 from getpass import getpass
 from typing import Any, Final
@@ -18,6 +18,9 @@ from responses_api.models.backend import (
     TOOLS,
 )
 from responses_api.models.backend_rules import UNSENDABLE_KEY, each_once, is_sendable
+from responses_api.protocol.errors import ProtocolError
+from responses_api.protocol.plain import Json
+from responses_api.protocol.reading import read_json
 
 _LISTS: Final = ("native_features", "passthrough_tool_types", "allowed_options")
 _CHOICES: Final = ("files", "media_urls", "structured_output", "tools", "reasoning", "thinking_tags")
@@ -57,6 +60,11 @@ _OPTIONS_HELP = (
     "fields of its own that requests may set by antiphon:backend_options, with commas between: top_k,min_p; * is any"
     f"{_NONE}"
 )
+_DEFAULTS_HELP = (
+    "a field of its own that every call for an answer carries, unless the request sets it: top_k=40, stop='\"END\"'; "
+    "may be repeated. Those that are given are all that it has"
+    f"{_NONE}"
+)
 _STDIN_HELP = (
     "read the key from standard input, and store it with the backend, encrypted. It stays when the command is run "
     "again for the same server"
@@ -76,6 +84,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--native-features", type=_entries, metavar="NAME,…", help=_FEATURES_HELP)
     parser.add_argument("--passthrough-tool-types", type=_entries, metavar="TYPE,…", help=_TYPES_HELP)
     parser.add_argument("--allowed-options", type=_entries, metavar="NAME,…", help=_OPTIONS_HELP)
+    parser.add_argument(
+        "--default-option", action="append", type=_default, metavar="NAME=JSON", help=_DEFAULTS_HELP
+    )
     keys = parser.add_mutually_exclusive_group()
     keys.add_argument(
         "--api-key-env",
@@ -90,6 +101,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a backend that were given; the others stay as they are."""
     fields = {name: options[name] for name in (*_CHOICES, *_LISTS) if options[name] is not None}
+    if options["default_option"] is not None:
+        fields["default_options"] = _each_named_once(options["default_option"])
     variable, is_stored = options["api_key_env"], options["api_key_stdin"]
     if variable or is_stored or options["remove_api_key"]:
         fields["api_key_env"] = variable
@@ -108,3 +121,25 @@ def read_key() -> str:
 
 def _entries(text: str) -> list[str]:
     return each_once(text.split(","))
+
+
+def _default(text: str) -> Json:
+    """One default option; none for an empty text."""
+    if not text:
+        return {}
+    name, is_told, value = text.partition("=")
+    if not is_told:
+        raise ArgumentTypeError(f"{text[:64]!r} is not NAME=JSON: write top_k=40")
+    try:
+        return {name: read_json(value.encode(), "The value")}
+    except (ProtocolError, UnicodeEncodeError) as error:
+        raise ArgumentTypeError(f"{text[:64]!r} is not NAME=JSON: {error}") from None
+
+
+def _each_named_once(told: list[Json]) -> Json:
+    """The default options together. Raises `CommandError`."""
+    names = [name for option in told for name in option]
+    for name in names:
+        if names.count(name) > 1:
+            raise CommandError(f"--default-option: {name[:64]!r} is told more than once.")
+    return {name: value for option in told for name, value in option.items()}

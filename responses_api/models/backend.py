@@ -192,6 +192,12 @@ class Backend(models.Model):
         blank=True,
         help_text="Fields of its own that requests may set by antiphon:backend_options; * is any.",
     )
+    default_options = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="Fields of its own that every call for an answer carries, unless the request sets them.",
+    )
     connect_timeout = models.FloatField(
         default=5, db_default=5, validators=[MinValueValidator(0.1)], help_text="Seconds to connect."
     )
@@ -253,6 +259,7 @@ class Backend(models.Model):
             passthrough_tool_types=self.passthrough_tool_types,
             native_features=self.native_features,
             allowed_options=self.allowed_options,
+            default_options=self.default_options,
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from responses_api.protocol.backend import NATIVE
-from responses_api.protocol.backend_options import ANY, NAME
+from responses_api.protocol.backend_options import ANY, NAME, fault_of_defaults
 
 MOST_ENTRIES: Final = 100
 
@@ -42,7 +42,7 @@ def is_sendable(key: str) -> bool:
 
 def faults_of(fields: Mapping[str, Any], features: Sequence[str]) -> dict[str, str]:
     """What is wrong with a row, a sentence for each field; `features` are the native ones that there are."""
-    lists = {
+    written = {
         "native_features": _fault_of_features(fields["native_features"], features),
         "passthrough_tool_types": _fault(
             fields["passthrough_tool_types"],
@@ -54,8 +54,9 @@ def faults_of(fields: Mapping[str, Any], features: Sequence[str]) -> dict[str, s
             _OPTION,
             "is no name of a field: write top_k, or * for any",
         ),
+        "default_options": fault_of_defaults(fields["default_options"]),
     }
-    faults = {field: fault for field, fault in lists.items() if fault}
+    faults = {field: fault for field, fault in written.items() if fault}
     for field in ("native_features", "passthrough_tool_types"):
         if fields[field] and fields["kind"] != NATIVE and field not in faults:
             faults[field] = f"Only a backend of the kind '{NATIVE}' has these: leave it empty."

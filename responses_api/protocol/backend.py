@@ -29,7 +29,8 @@ class BackendSpec:
 
     `passthrough_tool_types` are the types of tools that the backend runs or knows by itself, `acme:*` for all of a
     vendor's; `native_features` what else it has (`NativeFeature`). `allowed_options` names the fields of its own that
-    requests may set by `antiphon:backend_options`; "*" is any.
+    requests may set by `antiphon:backend_options`; "*" is any. `default_options` are fields of its own that every call
+    for an answer carries, but for those that the request sets.
     """
 
     name: str
@@ -52,6 +53,7 @@ class BackendSpec:
     passthrough_tool_types: list[str] = field(default_factory=list)
     native_features: list[str] = field(default_factory=list)
     allowed_options: list[str] = field(default_factory=list)
+    default_options: Json = field(default_factory=dict)
 
     def to_plain(self) -> Json:
         """Every field as JSON."""

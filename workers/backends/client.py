@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from responses_api.protocol.backend import BackendSpec
-from responses_api.protocol.backend_options import added
+from responses_api.protocol.backend_options import added, with_defaults
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
@@ -24,7 +24,7 @@ from workers.backends.credentials import FROM_ENVIRONMENT, Finder
 from workers.backends.errors import from_exception, from_status
 from workers.backends.parts import Part
 from workers.backends.pausing import resumed
-from workers.backends.registry import OWN_FIELDS, Adapter, adapter_of
+from workers.backends.registry import Adapter, adapter_of
 from workers.backends.watch import Watch
 from workers.backends.withholding import as_shown
 
@@ -165,8 +165,9 @@ class _Call:
         self._watch = Watch(self._loop, response.content)
 
     def _body(self, adapter: Adapter) -> Json:
-        """The body of the request, with the fields of the backend's own that the client has set."""
-        return added(adapter.build(self._job), self._job.request.get("backend_options") or {}, OWN_FIELDS)
+        """The body of the request, with the fields of the backend's own that the client has set, or its row for all."""
+        body = added(adapter.build(self._job), self._job.request.get("backend_options") or {})
+        return with_defaults(body, self._spec.default_options)
 
     async def count(self) -> int:
         """Ask the backend to count. An answer that is no count is a `model_error`, whatever its status."""

@@ -6,8 +6,6 @@ A compatible server needs no code: its row in the database names one of these ki
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
-from typing import Final
 
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.job import Job
@@ -48,9 +46,9 @@ class Adapter:
 
     `path` is what follows the base URL for a job. `build` makes the body, and raises `ProtocolError` 400 with `param`
     for what the format cannot carry. `open_stream` reads the answer to that body. `auth` makes the headers of a
-    credential, `headers` are those of every request. `read` says what a model reads of a body that `build` made.
-    `own_fields` are the fields of a body that are the service's to set: see `OWN_FIELDS`. `shorten` makes, of a whole
-    body, one that is tried before it: where the backend refuses that with 400 or 404, the whole one follows.
+    credential, `headers` are those of every request. `read` says what a model reads of a body that `build` made; what
+    of it is the service's to set, `protocol.own_fields` says. `shorten` makes, of a whole body, one that is tried
+    before it: where the backend refuses that with 400 or 404, the whole one follows.
     """
 
     path: Callable[[Job], str]
@@ -58,7 +56,6 @@ class Adapter:
     open_stream: Callable[[Job], AnswerStream]
     auth: Callable[[str], dict[str, str]]
     read: Callable[[Json], Reading]
-    own_fields: frozenset[str]
     headers: Mapping[str, str] = field(default_factory=dict)
     shorten: Callable[[Job, Json], Json | None] = _no_shorter
 
@@ -77,7 +74,6 @@ _CHAT = Adapter(
     open_stream=_open_chat,
     auth=bearer,
     read=chat_reading.read,
-    own_fields=chat_request.OWN_FIELDS,
 )
 
 
@@ -93,7 +89,6 @@ _MESSAGES = Adapter(
     open_stream=_open_messages,
     auth=lambda key: {"x-api-key": key},
     read=messages_reading.read,
-    own_fields=messages_request.OWN_FIELDS,
     headers={"anthropic-version": messages_request.VERSION},
 )
 
@@ -112,7 +107,6 @@ KINDS: dict[str, Adapter] = {
         open_stream=lambda job: GeminiStream(job.response_id),
         auth=gemini_request.auth,
         read=gemini_reading.read,
-        own_fields=gemini_request.OWN_FIELDS,
     ),
     "responses": Adapter(
         path=_always("/responses"),
@@ -120,16 +114,9 @@ KINDS: dict[str, Adapter] = {
         open_stream=ResponsesStream,
         auth=bearer,
         read=responses_reading.read,
-        own_fields=responses_request.OWN_FIELDS,
         shorten=shorten,
     ),
 }
-
-
-OWN_FIELDS: Final = frozenset(chain.from_iterable(adapter.own_fields for adapter in KINDS.values()))
-"""What no client sets by `antiphon:backend_options`, whatever the kind: servers of one format read the words of another
-(llama.cpp takes `n_predict` for the limit of tokens beside all of them), and gateways those of each.
-"""
 
 
 def adapter_of(spec: BackendSpec) -> Adapter:

@@ -29,6 +29,7 @@ BACKEND = {
     "images": "noted",
     "files": "sent",
     "media_urls": "sent",
+    "default_options": "",
     "structured_output": "sent",
     "tools": "native",
     "reasoning": "raw",

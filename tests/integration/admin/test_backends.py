@@ -32,6 +32,7 @@ FORM = {
     "is_enabled": "on",
     "passthrough_tool_types": "",
     "allowed_options": "",
+    "default_options": "",
     "connect_timeout": "5",
     "first_byte_timeout": "120",
     "idle_timeout": "60",
@@ -178,6 +179,21 @@ def test_lists_are_written_one_entry_a_line(operator: Client, change: Change) ->
     assert (backend.native_features, backend.passthrough_tool_types, backend.allowed_options) == ([], [], [])
 
 
+def test_default_options_are_written_as_json_and_shown_as_they_are(operator: Client, change: Change) -> None:
+    assert change(default_options='{"logit_bias": {"2": 3}, "stop": "ü"}') == ""
+    backend = Backend.objects.get()
+    assert backend.spec().default_options == {"logit_bias": {"2": 3}, "stop": "ü"}
+    page = operator.get(f"{BACKENDS}{backend.pk}/change/").content.decode()
+    assert "  &quot;stop&quot;: &quot;ü&quot;" in page
+    assert change(default_options='{"stop":"ü","logit_bias":{"2":3}}', total_timeout="800") == ""
+    told = LogEntry.objects.first()
+    assert told is not None
+    assert "Default options" not in told.change_message, "written otherwise, they are the same"
+    assert change() == ""
+    backend.refresh_from_db()
+    assert backend.default_options == {}
+
+
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
@@ -187,6 +203,14 @@ def test_lists_are_written_one_entry_a_line(operator: Client, change: Change) ->
         ),
         ({"passthrough_tool_types": "*"}, "is no type of tools"),
         ({"allowed_options": "a/b"}, "a/b&#x27; is no name of a field: write top_k, or * for any."),
+        ({"default_options": "top_k=40"}, "This is not valid JSON"),
+        ({"default_options": '{"top_p": NaN}'}, "This is not valid JSON"),
+        ({"default_options": "[" * 5000}, "This is not valid JSON"),
+        ({"default_options": "[]"}, "This must be a JSON object: {&quot;top_k&quot;: 40}."),
+        ({"default_options": "null"}, "This must be a JSON object"),
+        ({"default_options": '{"a/b": 1}'}, "This must have names of 1 to 64 letters"),
+        ({"default_options": '{"stop": "\\u0000"}'}, "&#x27;stop&#x27; contains the character U+0000"),
+        ({"default_options": '{"Max-Tokens": 9}'}, "&#x27;Max-Tokens&#x27; cannot be a default option"),
         ({"native_features": ["telepathy"]}, "telepathy is not one of the available choices"),
         (
             {"kind": "chat_completions", "native_features": ["allowed_tools"]},

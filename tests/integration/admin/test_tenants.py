@@ -30,6 +30,7 @@ BACKEND = {
     "images": "noted",
     "files": "refused",
     "media_urls": "sent",
+    "default_options": "",
     "structured_output": "sent",
     "thinking_tags": "told",
     "tools": "native",

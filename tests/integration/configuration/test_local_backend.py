@@ -20,6 +20,7 @@ def test_the_first_run_adds_it() -> None:
     assert target.backend["token_counting"] == "llama_cpp"
     assert target.backend["images"] == "noted"
     assert target.backend["tools"] == "emulated"
+    assert target.backend["default_options"] == {"logit_bias": {"2": 3}}
     assert target.context_window == CONTEXT_WINDOW
 
 
@@ -27,13 +28,14 @@ def test_a_later_run_moves_it_and_keeps_what_the_operator_changed() -> None:
     register("http://127.0.0.1:4001/v1")
     backend = Backend.objects.get()
     Route.objects.create(model="another", backend=backend, upstream_model=MODEL)
-    Backend.objects.update(is_enabled=False, idle_timeout=7)
+    Backend.objects.update(is_enabled=False, idle_timeout=7, default_options={})
     register("http://127.0.0.1:4002/v1")
     backend.refresh_from_db()
-    assert (backend.base_url, backend.is_enabled, backend.idle_timeout) == (
+    assert (backend.base_url, backend.is_enabled, backend.idle_timeout, backend.default_options) == (
         "http://127.0.0.1:4002/v1",
         False,
         7,
+        {},
     )
     assert set(Route.objects.values_list("model", flat=True)) == {MODEL, "another"}
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 import sys
 from io import StringIO
 
@@ -112,6 +113,31 @@ def test_the_command_says_what_a_backend_can_do_and_keeps_what_it_is_not_told() 
     assert (Backend.objects.get().kind, Backend.objects.get().native_features) == ("anthropic", [])
     with pytest.raises(CommandError, match="'a/b' is no name of a field: write top_k"):
         add_backend("--allowed-options", "a/b")
+
+
+def test_the_command_sets_default_options_all_of_them_together() -> None:
+    def told() -> object:
+        return Backend.objects.get().spec().default_options
+
+    add_backend("--default-option", 'logit_bias={"2": 3}', "--default-option", 'stop="a=b"')
+    assert told() == {"logit_bias": {"2": 3}, "stop": "a=b"}
+    add_backend()
+    assert told() == {"logit_bias": {"2": 3}, "stop": "a=b"}
+    add_backend("--default-option", "top_k=40")
+    assert told() == {"top_k": 40}
+    for wrong, sentence in (
+        (("top_k",), "'top_k' is not NAME=JSON: write top_k=40"),
+        (("stop=END",), "'stop=END' is not NAME=JSON: The value is not valid JSON"),
+        (("top_p=NaN",), "is not NAME=JSON"),
+        (("top_k=1", "top_k=2"), "--default-option: 'top_k' is told more than once."),
+        (("=1",), "default_options: This must have names of 1 to 64 letters"),
+        (("maxTokens=9",), "default_options: 'maxTokens' cannot be a default option: this service sets it"),
+    ):
+        with pytest.raises(CommandError, match=re.escape(sentence)):
+            add_backend(*(word for text in wrong for word in ("--default-option", text)))
+    assert told() == {"top_k": 40}
+    add_backend("--default-option", "")
+    assert told() == {}
 
 
 def test_no_dump_of_the_database_shows_a_key() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from responses_api.protocol.backend_options import FIELD, added, takes
+from responses_api.protocol.backend_options import FIELD, added, fault_of_defaults, takes, with_defaults
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Tool
@@ -12,8 +12,6 @@ from responses_api.protocol.policy_reading import read_policy
 from responses_api.protocol.policy_words import rule_in_words
 from responses_api.protocol.request import CreateRequest, parse_create
 from responses_api.quotas.bounds import bound
-
-OWN = frozenset({"model", "max_tokens", "generationConfig"})
 
 
 def parsed(options: Any) -> CreateRequest:
@@ -78,8 +76,8 @@ def test_what_is_just_within_bounds_is_taken() -> None:
 
 def test_they_are_added_as_they_are_and_leave_the_rest_alone() -> None:
     body = {"model": "m", "messages": []}
-    assert added(body, {}, OWN) is body
-    assert added(body, {"top_k": {"a": [None]}}, OWN) == {**body, "top_k": {"a": [None]}}
+    assert added(body, {}) is body
+    assert added(body, {"top_k": {"a": [None]}}) == {**body, "top_k": {"a": [None]}}
 
 
 @pytest.mark.parametrize(
@@ -97,8 +95,45 @@ def test_they_are_added_as_they_are_and_leave_the_rest_alone() -> None:
 )
 def test_none_takes_the_place_of_what_the_service_sets(name: str) -> None:
     with pytest.raises(ProtocolError) as caught:
-        added({"model": "m", "messages": []}, {"top_k": 1, name: 1}, OWN)
+        added({"model": "m", "messages": []}, {"top_k": 1, name: 1})
     assert (caught.value.status, caught.value.param) == (400, f"{FIELD}.{name}")
+
+
+def test_defaults_are_added_but_for_what_the_request_has_set_in_any_spelling() -> None:
+    body = {"model": "m", "temperature": 0.5, "topK": None}
+    assert with_defaults(body, {}) is body
+    assert with_defaults(body, {"Temperature": 1, "top_k": 40, "min_p": {"a": [None]}}) == {
+        **body,
+        "min_p": {"a": [None]},
+    }
+
+
+def test_a_default_that_is_the_services_own_is_never_sent() -> None:
+    with pytest.raises(LookupError, match="default option 'Max-Tokens' is the service's to set"):
+        with_defaults({"model": "m"}, {"top_k": 1, "Max-Tokens": 1})
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, ""),
+        ({"top_k": 40, "logit_bias": {"2": 3}}, ""),
+        (nested(16), ""),
+        ([], 'This must be a JSON object: {"top_k": 40}.'),
+        (None, 'This must be a JSON object: {"top_k": 40}.'),
+        ({"top k": 1}, "This must have names of 1 to 64 letters, digits, '_', '-' or '.'."),
+        (nested(17), "'deep' must be nested at most 16 deep."),
+        ({str(number): 1 for number in range(65)}, "This must have at most 64 fields."),
+        ({"text": "x" * 65_536}, "This must have at most 65536 bytes as JSON."),
+        ({"stop": "a\0"}, "'stop' contains the character U+0000, which cannot be stored."),
+        (
+            {"top_k": 1, "Max-Tokens": 1},
+            "'Max-Tokens' cannot be a default option: this service sets it, of each request's own fields.",
+        ),
+    ],
+)
+def test_a_rows_defaults_are_held_to_the_same_bounds(options: Any, sentence: str) -> None:
+    assert fault_of_defaults(options) == sentence
 
 
 def test_a_row_allows_by_name_or_any() -> None:

@@ -9,6 +9,7 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
+from responses_api.protocol import own_fields
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
@@ -118,7 +119,7 @@ def test_the_key_has_a_header_of_its_own() -> None:
 
 def test_every_field_of_a_body_is_the_services_own() -> None:
     whole = body(instructions="Be brief.", tools=[LOOK], temperature=1.0)
-    assert set(whole) <= GEMINI.own_fields
+    assert set(whole) <= own_fields.GEMINI
 
 
 def test_hints_and_notes_are_left_out() -> None:

@@ -1,16 +1,24 @@
-"""What no client sets by a backend option: each format's own names for the same things."""
+"""What no backend option sets, a client's or the row's: each format's own names for the same things."""
 
 from itertools import chain
 
 import pytest
 
-from responses_api.protocol.backend_options import FIELD, place_of
+from responses_api.protocol import own_fields
+from responses_api.protocol.backend_options import FIELD, fault_of_defaults, place_of
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from tests.unit.workers.builders import make_job
 from workers.backends.client import UpstreamClient
 from workers.backends.registry import KINDS
 
+KEPT = {
+    "chat_completions": own_fields.CHAT_COMPLETIONS,
+    "openai_chat_completions": own_fields.CHAT_COMPLETIONS,
+    "responses": own_fields.RESPONSES,
+    "anthropic": own_fields.ANTHROPIC,
+    "gemini": own_fields.GEMINI,
+}
 _CHAT = {
     "the model": ("model", "models", "fallbacks"),
     "where it is asked": ("api_base", "base_url", "api_key"),
@@ -62,14 +70,14 @@ OWN: dict[str, dict[str, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_each_format_keeps_what_policies_and_quotas_were_asked_about(kind: str) -> None:
-    missing = set(chain.from_iterable(OWN[kind].values())) - KINDS[kind].own_fields
+    missing = set(chain.from_iterable(OWN[kind].values())) - KEPT[kind]
     assert not missing, f"a client could set {sorted(missing)}"
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_what_every_request_is_made_of_is_the_services_own(kind: str) -> None:
     body: Json = KINDS[kind].build(make_job(instructions="Be brief.", max_output_tokens=64))
-    assert set(body) <= KINDS[kind].own_fields
+    assert set(body) <= KEPT[kind]
     assert body
 
 
@@ -82,3 +90,4 @@ async def test_no_format_takes_another_ones_name_for_them(kind: str) -> None:
             async with UpstreamClient() as client:
                 await anext(client.stream(job))
         assert (caught.value.status, caught.value.param) == (400, place_of(name))
+        assert fault_of_defaults({"top_k": 1, name: 1}).startswith(f"'{name}' cannot be a default option")

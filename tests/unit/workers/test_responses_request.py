@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from responses_api.protocol import own_fields
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import STATE, Job
 from responses_api.protocol.plain import Json
 from tests.unit.workers.builders import make_job
 from workers.backends.registry import adapter_for
 from workers.backends.responses.chaining import shorten
-from workers.backends.responses.request import OWN_FIELDS, build
+from workers.backends.responses.request import build
 
 LOOK: Json = {"type": "function", "name": "look", "parameters": {"type": "object", "properties": {}}}
 SEARCH: Json = {"type": "web_search", "search_context_size": "low"}
@@ -297,7 +298,7 @@ def test_what_a_model_reads_is_counted() -> None:
 
 
 def test_clients_cannot_set_what_the_service_decides() -> None:
-    assert set(body(features=STORES, tools=[LOOK], text={"format": SCHEMA})) <= OWN_FIELDS
+    assert set(body(features=STORES, tools=[LOOK], text={"format": SCHEMA})) <= own_fields.RESPONSES
 
 
 @pytest.mark.parametrize("state", [{"id": "ws_of_another"}, "an id", ["id"], None])

@@ -51,27 +51,6 @@ VERSION: Final = "2023-06-01"
 the model (sampling), and gives nothing for it that is used here.
 """
 
-OWN_FIELDS: Final = frozenset(
-    {
-        "model",
-        "messages",
-        "system",
-        "stream",
-        "max_tokens",
-        "tools",
-        "tool_choice",
-        "mcp_servers",
-        "container",
-        "metadata",
-        "service_tier",
-        "inference_geo",
-        "speed",
-        "workspace_id",
-        "user_profile_id",
-    }
-)
-"""What no client sets by itself: it decides what is asked, of which model, and what it may cost."""
-
 _CAPACITY_AT_HAND: Final = frozenset({"default", "flex"})
 
 

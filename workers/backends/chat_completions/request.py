@@ -28,47 +28,6 @@ from workers.backends.chat_completions.messages import build_messages
 from workers.backends.logprobs import asks_for_logprobs
 from workers.backends.refusals import other_choice, other_tool
 
-OWN_FIELDS = frozenset(
-    {
-        "model",
-        "models",
-        "route",
-        "fallbacks",
-        "api_base",
-        "base_url",
-        "api_key",
-        "messages",
-        "prompt",
-        "stream",
-        "stream_options",
-        "max_tokens",
-        "max_completion_tokens",
-        "max_new_tokens",
-        "max_tokens_to_sample",
-        "n_predict",
-        "num_predict",
-        "n",
-        "best_of",
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-        "functions",
-        "function_call",
-        "plugins",
-        "web_search_options",
-        "response_format",
-        "user",
-        "safety_identifier",
-        "store",
-        "metadata",
-        "service_tier",
-        "extra_body",
-        "extra_headers",
-    }
-)
-"""What no client sets by itself: it decides what is asked, of which model, and what it may cost. Under the names that
-servers of this format have for it, gateways (`models`, `fallbacks`, `api_base`, `plugins`, `extra_body` …) included."""
-
 _PLAIN_FIELDS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
 
 

@@ -39,23 +39,6 @@ from workers.backends.gemini.thinking import is_early, thinking_config
 from workers.backends.logprobs import asks_for_logprobs
 from workers.backends.refusals import other_choice, other_tool, unsupported
 
-OWN_FIELDS = frozenset(
-    {
-        "model",
-        "contents",
-        "systemInstruction",
-        "tools",
-        "toolConfig",
-        "generationConfig",
-        "generateContentRequest",
-        "cachedContent",
-        "serviceTier",
-        "store",
-        "labels",
-    }
-)
-"""What no client sets by itself: it decides what is asked, of which model, and what it may cost."""
-
 _SAMPLING = {
     "temperature": "temperature",
     "top_p": "topP",

@@ -34,34 +34,6 @@ from workers.backends.refusals import no_logprobs, unsupported
 from workers.backends.responses.chaining import stores
 from workers.backends.responses.items import build_input
 
-OWN_FIELDS: Final = frozenset(
-    {
-        "model",
-        "input",
-        "instructions",
-        "conversation",
-        "prompt",
-        "previous_response_id",
-        "store",
-        "stream",
-        "stream_options",
-        "background",
-        "max_output_tokens",
-        "max_tool_calls",
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-        "text",
-        "response_format",
-        "include",
-        "metadata",
-        "user",
-        "safety_identifier",
-        "service_tier",
-    }
-)
-"""What no client sets by itself: it decides what is asked, of which model, and what it may cost."""
-
 ENCRYPTED: Final = "reasoning.encrypted_content"
 
 _PLAIN_FIELDS: Final = (
