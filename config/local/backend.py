@@ -17,7 +17,7 @@ from config.local.model import NAME as MODEL
 NAME = "local"
 TOOLS = "emulated"
 _END_OF_TURN = 2
-_LIKELIER = 3
+_LIKELIER = 4
 DEFAULT_OPTIONS = {"logit_bias": {str(_END_OF_TURN): _LIKELIER}}
 """Left to itself a model of this size seldom finds an end: the token `<|im_end|>` is made a little likelier. Where an
 answer is held to a schema, the token can come only where the schema lets it.

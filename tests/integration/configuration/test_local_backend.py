@@ -20,7 +20,7 @@ def test_the_first_run_adds_it() -> None:
     assert target.backend["token_counting"] == "llama_cpp"
     assert target.backend["images"] == "noted"
     assert target.backend["tools"] == "emulated"
-    assert target.backend["default_options"] == {"logit_bias": {"2": 3}}
+    assert target.backend["default_options"] == {"logit_bias": {"2": 4}}
     assert target.context_window == CONTEXT_WINDOW
 
 
