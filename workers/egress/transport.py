@@ -1,7 +1,7 @@
 """The transport below every client that follows addresses which were named to us."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from ssl import SSLContext
@@ -30,13 +30,11 @@ _FAILURES: Final = (
     httpcore2.UnsupportedProtocol,
 )
 
-OnRefusal = Callable[[EgressError], None]
-
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends what the rules let it, takes what the limits let it; `on_refusal` hears of what they did not, since a
-    client may keep that to itself. No proxy, no unix socket, nothing compressed: an answer is as long as what comes
-    of it. Its head has at most 100 KiB, which is httpcore's own limit.
+    """Sends what the rules let it, takes what the limits let it; the log tells what they did not. No proxy, no unix
+    socket, nothing compressed: an answer is as long as what comes of it. Its head has at most 100 KiB, which is
+    httpcore's own limit.
 
     `only` is a URL whose origin no request leaves. Raises `EgressError`, and httpx's errors where the network fails.
     """
@@ -49,11 +47,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         only: str | None = None,
         resolver: Resolver = system_resolver,
         tls: SSLContext | None = None,
-        on_refusal: OnRefusal | None = None,
     ) -> None:
         self._rules = rules
         self._limits = limits
-        self._on_refusal = on_refusal
         self._only: Final = None if only is None else check_url(only, rules).origin
         # Two, because what may be asked by http is another question, and a network does not know who asks.
         self._pools: Final = {
@@ -71,7 +67,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         try:
             return await self._handle(request)
         except EgressError as error:
-            self._refused(error)
+            _log_refusal(error)
             raise
 
     async def __aenter__(self) -> Self:
@@ -116,7 +112,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             response.status,
             headers=headers,
-            stream=_Watched(BoundedBody(_Stream(response), self._limits, deadline), self._refused),
+            stream=_Watched(BoundedBody(_Stream(response), self._limits, deadline)),
             extensions=response.extensions,
         )
 
@@ -155,11 +151,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if length.isdecimal() and int(length) > self._limits.most_bytes:
             raise too_large(self._limits)
 
-    def _refused(self, error: EgressError) -> None:
-        log.warning("an address was not followed", message=str(error), reason=error.reason)
-        if self._on_refusal is not None:
-            self._on_refusal(error)
-
 
 class _Stream(httpx2.AsyncByteStream):
     """A body as httpcore reads it, with httpx's errors."""
@@ -179,16 +170,15 @@ class _Stream(httpx2.AsyncByteStream):
 class _Watched(httpx2.AsyncByteStream):
     """A body whose refusal is told."""
 
-    def __init__(self, body: BoundedBody, on_refusal: OnRefusal) -> None:
+    def __init__(self, body: BoundedBody) -> None:
         self._body = body
-        self._on_refusal = on_refusal
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for piece in self._body:
                 yield piece
         except EgressError as error:
-            self._on_refusal(error)
+            _log_refusal(error)
             raise
 
     async def aclose(self) -> None:
@@ -199,6 +189,10 @@ class _Watched(httpx2.AsyncByteStream):
 def usual_tls() -> SSLContext:
     """The authorities that this machine trusts (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others)."""
     return httpcore2.default_ssl_context()
+
+
+def _log_refusal(error: EgressError) -> None:
+    log.warning("an address was not followed", message=str(error), reason=error.reason)
 
 
 def _destination(url: httpx2.URL, rules: EgressRules) -> Destination:

@@ -1,9 +1,10 @@
-"""The guarded client as others use it: for its one server, told of what was refused, with any method."""
+"""The guarded client as others use it: for its one server, with any method."""
 
 import asyncio
 
 import httpx2
 import pytest
+from structlog.testing import capture_logs
 
 from responses_api.protocol.egress import EgressError, EgressRules, read_rules
 from tests.integration.egress.server import Send, body, redirect, site
@@ -68,17 +69,19 @@ async def test_redirects_that_a_client_follows_are_judged_like_any_address() -> 
     assert inside.connections == 0
 
 
-async def test_what_was_refused_is_heard_of_where_a_client_keeps_it_to_itself() -> None:
-    heard: list[EgressError] = []
-    async with (
-        site(body(b"x" * 2000)) as there,
-        guarded_client(LOOPBACK, LIMITS, on_refusal=heard.append) as client,
-    ):
-        for url in (there.url, "http://127.0.0.2/", "http://user:word@127.0.0.1/"):
-            with pytest.raises(EgressError):
-                await client.get(url)
-    assert [str(error).partition(" ")[0] for error in heard] == ["answered", "leads", "must"]
-    assert heard[1].reason == "127.0.0.2 is not public"
+async def test_what_was_refused_is_logged_once_with_its_reason() -> None:
+    refused: list[EgressError] = []
+    with capture_logs() as told:
+        async with site(body(b"x" * 2000)) as there, guarded_client(LOOPBACK, LIMITS) as client:
+            for url in (there.url, "http://127.0.0.2/", "http://user:word@127.0.0.1/"):
+                with pytest.raises(EgressError) as refusal:
+                    await client.get(url)
+                refused.append(refusal.value)
+    assert [str(error).partition(" ")[0] for error in refused] == ["answered", "leads", "must"]
+    assert [(line["message"], line["reason"]) for line in told] == [
+        (str(error), error.reason) for error in refused
+    ]
+    assert refused[1].reason == "127.0.0.2 is not public"
 
 
 async def test_a_stream_that_stays_open_ends_where_it_is_silent_or_too_long() -> None:

@@ -25,8 +25,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from responses_api.protocol.egress import EgressError, EgressRules
+from workers.egress.client import guarded_client
 from workers.egress.limits import Limits
-from workers.egress.transport import GuardedTransport
 from workers.tools.mcp.exchange import Exchange, watched
 from workers.tools.mcp.failures import McpFailure, failure_of, is_final, late
 from workers.tools.mcp.limits import McpLimits
@@ -196,16 +196,15 @@ class Connection:
             connect_seconds=self._limits.connect_seconds,
         )
         try:
-            guarded = GuardedTransport(self._rules, limits, only=self.server.url)
+            return guarded_client(
+                self._rules,
+                limits,
+                only=self.server.url,
+                headers=self.server.headers,
+                around=ContainedTransport,
+            )
         except EgressError as error:
             raise failure_of(error, Exchange(failure=error)) from None
-        return httpx2.AsyncClient(
-            transport=ContainedTransport(guarded),
-            headers={"user-agent": "antiphon", **self.server.headers},
-            timeout=httpx2.Timeout(limits.idle_seconds, connect=limits.connect_seconds),
-            follow_redirects=False,
-            trust_env=False,
-        )
 
     async def _negotiate(self, session: ClientSession) -> None:
         """Agree on a version: the newest way of doing that first, then the handshake that older servers know."""
