@@ -95,7 +95,9 @@ def prepare(**_: Any) -> None:
 
 
 def add(tenant_id: uuid.UUID, model: str, vectors: Sequence[NewVector]) -> None:
-    """Add these vectors of an embedding model to their chunks; chunks that are gone have none."""
+    """Add these vectors of an embedding model to their chunks; chunks that are gone have none. To be called in the
+    transaction that stored these, lest another reader of the file takes them away in between.
+    """
     rows = [(model, written(entry.vector), entry.heading, entry.chunk_id) for entry in vectors]
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.executemany(_ADD, rows)

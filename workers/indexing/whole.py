@@ -81,10 +81,12 @@ def _store(
     made: Sequence[Sequence[float]],
 ) -> None:
     new = [indexing.NewChunk(chunk.text, chunk.page, chunk.headings) for chunk in cut]
-    ids = indexing.store_chunks(tenant_id, file_id, new)
-    rows = zip(ids, cut, made, strict=False)  # no ids where the file was deleted meanwhile
-    vectors.add(
-        tenant_id,
-        embedder().model,
-        [vectors.NewVector(id, vector, _context(filename, chunk)) for id, chunk, vector in rows],
-    )
+    # At once: another worker that took this one for lost, and reads the file as well, puts others in their place.
+    with tenant_scope(tenant_id):
+        ids = indexing.store_chunks(tenant_id, file_id, new)
+        rows = zip(ids, cut, made, strict=False)  # no ids where the file was deleted meanwhile
+        vectors.add(
+            tenant_id,
+            embedder().model,
+            [vectors.NewVector(id, vector, _context(filename, chunk)) for id, chunk, vector in rows],
+        )

@@ -2,15 +2,18 @@
 
 import asyncio
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import orjson
 import pytest
 
-from responses_api.models import File
+from responses_api.models import File, FileChunk
 from responses_api.models.file import UPLOADED
 from responses_api.protocol import file_search
 from responses_api.protocol.errors import ProtocolError
 from responses_api.services import indexing, stored_files, vectors
+from responses_api.services.database import lent
 from responses_api.services.file_search import Asked, check, search
 from tenants.models import Tenant
 from tenants.scoping import tenant_scope
@@ -118,6 +121,26 @@ def test_a_file_that_is_deleted_while_it_is_read_leaves_nothing(
     assert found(friend_tenant, QUESTION) == []
 
 
+def test_passages_are_there_as_soon_as_their_vectors_and_not_before(
+    friend_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_id = stored_file(friend_tenant, "herons.txt", HERONS)["id"]
+    add, seen = vectors.add, []
+
+    def count() -> int:
+        with tenant_scope(friend_tenant.id):
+            return FileChunk.objects.filter(file_id=file_id).count()
+
+    def looked_at(*given: Any) -> None:
+        with ThreadPoolExecutor(1) as elsewhere:
+            seen.append(elsewhere.submit(lent, count).result())
+        add(*given)
+
+    monkeypatch.setattr(vectors, "add", looked_at)
+    whole.index(friend_tenant.id, file_id)
+    assert (set(seen), count()) == ({0}, 1)
+
+
 def test_a_file_that_is_read_again_is_found_once(friend_tenant: Tenant) -> None:
     file_id = read(friend_tenant, "herons.txt", HERONS)
     with tenant_scope(friend_tenant.id):
@@ -205,8 +228,7 @@ async def test_a_receipt_gives_the_same_context_without_a_second_search(friend_t
     ran, _ = await run(friend_tenant, '{"query": "heron"}')
     await asyncio.to_thread(stored_files.delete, friend_tenant.id, file_id)
     receipt = {**orjson.loads(orjson.dumps(ran.receipt)), "id": "item_1"}
-    assert file_search.DECLARATION.replayed(receipt).output == ran.output
-    assert HERONS.decode() in ran.output
+    assert HERONS.decode() in file_search.DECLARATION.replayed(receipt).output
     assert file_search.DECLARATION.citations(receipt) == ran.citations
 
 
@@ -224,4 +246,4 @@ async def test_a_call_that_asks_for_nothing_fails_in_a_sentence(
 ) -> None:
     ran, _ = await run(friend_tenant, arguments)
     assert (ran.has_failed, ran.receipt["status"], ran.receipt["error"]) == (True, "failed", error)
-    assert ran.output == f"The call failed: {error}"
+    assert file_search.DECLARATION.replayed(ran.receipt).output == f"The call failed: {error}"
