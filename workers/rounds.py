@@ -129,15 +129,14 @@ class Rounds:
             self._hearing.tell(Stop("length"))
             return False
         calls, stop = await self._ask(at)
-        if not calls:
-            self._check_demand(at)
-            if stop is not None:
-                self._hearing.tell(stop)
-            return False
-        if stop is not None and stop.reason in _CUT_SHORT:
+        is_cut_short = stop is not None and stop.reason in _CUT_SHORT
+        if not calls or is_cut_short:
             for call in calls:
                 self._calls.refuse(call, _CUT)
-            self._hearing.tell(stop)
+            if not is_cut_short:
+                self._check_demand(at)
+            if stop is not None:
+                self._hearing.tell(stop)
             return False
         if at.is_last:
             raise _endless()

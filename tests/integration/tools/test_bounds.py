@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.integration.tools.reading import TOOLS, add, call, receipts
 from tests.support.abacus import Abacus, server
 from tests.support.chat import ToolCall, chat_calls, chat_stream
@@ -85,6 +87,15 @@ def test_a_demanded_call_that_is_not_made_fails_the_response(
     upstream.reply(body=chat_stream("No."))
     answer = friend.create(input="Add", tools=TOOLS, tool_choice="required")
     assert answer.error["code"] == "tool_call_missing"
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "mcp", "server_label": "abacus"}])
+def test_a_demand_that_an_answer_was_cut_short_before_fails_nothing(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus, choice: Any
+) -> None:
+    upstream.reply(body=chat_stream("I will", finish="length"))
+    final = checked_response(friend, friend.create(input="Add", tools=TOOLS, tool_choice=choice).json())
+    assert (final["status"], final["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
 
 
 def test_a_model_that_never_ends_is_ended(
