@@ -65,13 +65,6 @@ def configure(options: Mapping[str, Any]) -> None:
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     for told_elsewhere in _TELLING_CONTENT:
         logging.getLogger(told_elsewhere).setLevel(logging.CRITICAL + 1)
-    # They tell whole addresses and headers, which are their callers', and quote what servers answered.
-    for telling, least in (
-        ("httpx2", logging.WARNING),
-        ("httpcore2", logging.WARNING),
-        ("mcp", logging.CRITICAL),
-    ):
-        logging.getLogger(telling).setLevel(max(least, root.level))
     # Every request has its line from `RequestIdMiddleware`; what is left to tell here is why one failed.
     logging.getLogger("django.request").setLevel(max(logging.ERROR, root.level))
 

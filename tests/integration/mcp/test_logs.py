@@ -42,6 +42,11 @@ async def test_no_secret_and_no_content_is_logged_at_any_level(
         assert marker not in told.replace("workers/tools/mcp/", "").replace("integration/mcp/", ""), marker
 
 
+@pytest.mark.parametrize("name", _TELLING_CONTENT)
+def test_a_library_that_tells_content_logs_nothing(name: str) -> None:
+    assert not logging.getLogger(name).isEnabledFor(logging.CRITICAL)
+
+
 async def test_the_libraries_themselves_would_tell_them(caplog: pytest.LogCaptureFixture) -> None:
     loggers = [logging.getLogger(name) for name in _TELLING_CONTENT]
     levels = [logger.level for logger in loggers]
