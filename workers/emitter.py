@@ -5,7 +5,7 @@ done, in that order and once; at most one message or reasoning item is open, whi
 snapshot of the terminal event is what the events told.
 """
 
-from collections.abc import Callable, Container, Hashable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from responses_api.protocol import event_types, events, ids
@@ -30,11 +30,11 @@ from workers.backends.parts import (
     UsageReport,
 )
 from workers.calling import Calls
+from workers.foreign import Foreign, ForeignItems
 from workers.frames import Frames, Pad
 from workers.items import (
     Call,
     Compaction,
-    Foreign,
     Item,
     Spoken,
     state_at_a_cut,
@@ -90,15 +90,14 @@ class Emitter:
         self._frames = Frames(pad)
         self._speech = Speech(self._frames, dialect, self._open_spoken)
         self._calls = Calls(self._frames, self._rulings, new_id, self._open_call)
-        self._receipts = Receipts(
-            self._frames,
-            dialect,
-            self._rulings,
-            new_id=new_id,
-            place=lambda: len(self._items),
-            open_item=self._open_item,
-            close=self._close,
-        )
+        opening: Any = {
+            "new_id": new_id,
+            "place": lambda: len(self._items),
+            "open_item": self._open_item,
+            "close": self._close,
+        }
+        self._receipts = Receipts(self._frames, dialect, self._rulings, **opening)
+        self._foreign = ForeignItems(self._rulings, **opening)
         self._seal = seal
         self._include = include
         self._feeders: dict[type, Callable[[Any], None]] = {
@@ -106,7 +105,7 @@ class Emitter:
             StateReport: self._feed_state,
             CallDelta: self._calls.feed,
             AnnotationReport: self._speech.feed_annotation,
-            ForeignItem: self._feed_foreign,
+            ForeignItem: self._foreign.feed,
             Compacted: self._feed_compacted,
             RefusedCall: self._feed_refused,
             Receipt: self._receipts.feed,
@@ -115,7 +114,6 @@ class Emitter:
             Stop: self._feed_stop,
         }
         self._items: list[Item] = []
-        self._foreign: dict[Hashable, Foreign] = {}
         self._usage: Json | None = None
         self._usage_at = -1
         self._is_usage_last = False
@@ -299,20 +297,6 @@ class Emitter:
         if self._seal is not None:
             self._speech.feed_state(report)
 
-    # ------------------------------------------------------------------ items of other types
-
-    def _feed_foreign(self, part: ForeignItem) -> None:
-        item = self._foreign.get(part.key)
-        if item is None:
-            self._rulings.tell_item(part.item)
-            new_id = self._new_id(ids.item_prefix(part.item["type"]))
-            item = self._foreign[part.key] = Foreign(part.item, new_id, len(self._items))
-            self._open_item(item)
-        elif item.done is None and part.item["type"] == item.type:
-            item.told = {**part.item, "id": part.item.get("id") or item.upstream_id}
-        if part.is_done and item.done is None:
-            self._close(item, "completed")
-
     # ------------------------------------------------------------------ compaction
 
     def _feed_compacted(self, compacted: Compacted) -> None:
@@ -395,7 +379,7 @@ class Emitter:
         self._drop_orphaned_state()
         self._close_open(state_at_the_end, but=ReceiptItem)
         self._calls.end_round()
-        self._foreign.clear()
+        self._foreign.end_round()
         self._stop = None
 
     def _feed_stop(self, stop: Stop) -> None:

@@ -12,11 +12,11 @@ import orjson
 
 from responses_api.protocol import events
 from responses_api.protocol.event_types import Dialect
-from responses_api.protocol.items import ITEM_STATE, OPENED_STATE
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import encode
 from workers.backends.parts import ReasoningDelta, RefusalDelta, SummaryDelta, TextDelta
 from workers.backends.text import GrowingText
+from workers.foreign import Foreign
 from workers.receipts import ReceiptItem
 from workers.resuming import TakenUp
 
@@ -234,39 +234,6 @@ class Compaction:
         """The item as events and snapshots show it. Its schema knows no status."""
         return {"type": self.type, "id": self.id, "encrypted_content": self.sealed}
 
-
-class Foreign:
-    """An item of a type that only its upstream knows, as it told it; but for the id, which is sealed with it."""
-
-    __slots__ = ("done", "id", "index", "told", "type")
-
-    def __init__(self, told: Json, id: str, index: int) -> None:
-        self.type: str = told["type"]
-        self.id = id
-        self.index = index
-        self.told = told
-        self.done: Json | None = None
-
-    @property
-    def upstream_id(self) -> str:
-        """What the upstream knows it by; "" where it told no id."""
-        told = self.told.get("id")
-        return told if isinstance(told, str) else ""
-
-    def shape(self, status: str) -> Json:
-        """The item as events and snapshots show it. It has a status where its type knows one: when it is done the
-        upstream's own.
-        """
-        item: Json = {"type": self.type, "id": self.id}
-        item.update({name: value for name, value in self.told.items() if name not in (*item, *_OURS)})
-        if "status" in item:
-            is_final = status == "completed" and item["status"] in _FINAL
-            item["status"] = item["status"] if is_final else status
-        return item
-
-
-_FINAL = ("completed", "incomplete", "failed")
-_OURS = (ITEM_STATE, OPENED_STATE)
 
 Item = Spoken | Call | Compaction | Foreign | ReceiptItem | TakenUp
 
