@@ -22,6 +22,9 @@ log = structlog.get_logger(__name__)
 _MOST_AT_ONCE: Final = 32
 """Of one response: what a model calls beyond waits until one of these has ended."""
 
+_GRACE_SECONDS: Final = 1.0
+"""How much later than its provider this ends a call: providers know better what was late, and what follows of it."""
+
 Tell = Callable[[Receipt], None]
 
 
@@ -43,7 +46,9 @@ class Request:
 
 
 class ToolCalls:
-    """`tell` tells a receipt at once; `seconds` is how long a call may take. `citing` learns what may be cited."""
+    """`tell` tells a receipt at once; `seconds` is how long a call may take, which its provider keeps. `citing` learns
+    what may be cited.
+    """
 
     def __init__(self, tell: Tell, seconds: float, citing: Citing) -> None:
         self._citing = citing
@@ -106,7 +111,7 @@ class ToolCalls:
         provider, offered = call.tool.provider, call.tool.offered
         not_run = partial(provider.refused, offered, call.arguments)
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._seconds + _GRACE_SECONDS):
                 return await provider.run(offered, call.arguments, steps)
         except TimeoutError:
             return not_run(f"The tool did not answer within {self._seconds:g} seconds.")

@@ -25,6 +25,7 @@ from responses_api.protocol.server_tools import (
 from responses_api.protocol.sse import encode
 
 NO_OUTPUT: Final = "The call was not finished; it has no output."
+UNREADABLE: Final = "What came of the call cannot be read any more."
 NOT_ANSWERED: Final = "The call was not approved (no answer)."
 NOT_RUN: Final = "The call was approved, but it was not run."
 
@@ -79,6 +80,12 @@ def check_receipts(given: Sequence[Json], declarations: Mapping[str, Declaration
         except ValueError as error:
             raise invalid_request(
                 f"'input[{index}]' is no receipt of the tool '{declaration.type}': {error}",
+                param=f"input[{index}]",
+                code="invalid_value",
+            ) from None
+        except Exception:  # the tool may be a stranger's
+            raise invalid_request(
+                f"'input[{index}]' is no receipt of the tool '{declaration.type}', as far as that can read it.",
                 param=f"input[{index}]",
                 code="invalid_value",
             ) from None
@@ -229,13 +236,18 @@ class _Teller:
         declaration = self.declarations[canonical_type(item["type"])]
         try:
             told = declaration.replayed(_canonical(item))
-        except ValueError as error:  # told or checked by another version of the tool
-            raise invalid_request(
-                f"A receipt of the tool '{declaration.type}' in the conversation cannot be read: {error}",
-                param="input",
-                code="invalid_value",
-            ) from None
+        except Exception:  # of another version of the tool, or a stranger's mistake: the conversation goes on
+            return self._unreadable(item, declaration.type)
         return replace(told, name=self._name(declaration.type, told.name))
+
+    def _unreadable(self, item: Json, tool_type: str) -> Replayed:
+        offered = (name for (label, _), name in self.names.items() if label == tool_type)
+        arguments, error = item.get("arguments"), item.get("error")
+        return Replayed(
+            next(offered, function_name(tool_type)),
+            arguments if isinstance(arguments, str) else "{}",
+            failure_told(error) if isinstance(error, str) else UNREADABLE,
+        )
 
     def _name(self, label: str, own_name: str) -> str:
         return self.names.get((label, own_name)) or function_name(own_name)

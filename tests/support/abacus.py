@@ -129,7 +129,7 @@ class AbacusProvider:
         }
         tool = Tool("mcp", name, self._setting.entry["server_url"])
         wants_approval = self._setting.entry["require_approval"] == "always"
-        return Offered(function, tool, MCP_CALL, wants_approval)
+        return Offered(function, tool, wants_approval)
 
     @property
     def offered(self) -> Sequence[Offered]:
@@ -146,11 +146,11 @@ class AbacusProvider:
         output = await self._abacus.run(name, arguments)
         if name == "fail":
             return self.refused(offered, arguments, "The abacus fell over.")
-        return Ran(self._receipt(offered, arguments, "completed", output=output), output)
+        return Ran(self._receipt(offered, arguments, "completed", output=output))
 
     def refused(self, offered: Offered, arguments: str, why: str) -> Ran:
         """A receipt of what came to nothing."""
-        return Ran(self._receipt(offered, arguments, "failed", error=why), why, has_failed=True)
+        return Ran(self._receipt(offered, arguments, "failed", error=why), has_failed=True)
 
     async def close(self) -> None:
         """Count it."""

@@ -7,11 +7,15 @@ names, and the model finds its own words again in the next turn. A mark that nob
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import structlog
+
 from responses_api.protocol.hosted import Declaration
 from responses_api.protocol.plain import Json
 from responses_api.protocol.server_tools import canonical_type
 from workers.backends.logprobs import cut_logprobs
 from workers.backends.parts import AnnotationReport, Part, TextDelta, UsageReport
+
+log = structlog.get_logger(__name__)
 
 
 class Citing:
@@ -92,6 +96,12 @@ def citable(items: Iterable[Json], declarations: Iterable[Declaration]) -> dict[
     citations: dict[str, Json] = {}
     for item in items:
         declaration = by_receipt.get(canonical_type(item["type"]))
-        if declaration is not None:
+        if declaration is None:
+            continue
+        try:
             citations.update(declaration.citations(item))
+        except Exception as error:  # a stranger's code, and a receipt of another version of it
+            log.error(
+                "what a receipt cites cannot be read", tool=declaration.type, error=type(error).__name__
+            )
     return citations

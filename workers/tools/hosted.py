@@ -71,9 +71,7 @@ class HostedProvider:
         self._setting = setting
         declaration = tool.declaration
         function = declaration.function(setting.entry)
-        self.offered: Sequence[Offered] = (
-            Offered(function, Tool("hosted", declaration.type), declaration.receipt_type),
-        )
+        self.offered: Sequence[Offered] = (Offered(function, Tool("hosted", declaration.type)),)
         """What the model may call."""
 
     async def open(self, known: Sequence[Json] | None) -> Json | None:
@@ -82,7 +80,7 @@ class HostedProvider:
 
     def begun(self, offered: Offered, arguments: str) -> Json:
         """The receipt of a call that begins now."""
-        return self._receipt("in_progress", self._tool.begun(_read(arguments) or {}))
+        return self._receipt("in_progress", self._begun(_read(arguments) or {}))
 
     async def run(self, offered: Offered, arguments: str, tell: Step) -> Ran:
         """Run one call. Raises nothing but `CancelledError`."""
@@ -90,38 +88,49 @@ class HostedProvider:
         if read is None:
             return self._failed({}, "The arguments are not a JSON object.")
         try:
-            async with asyncio.timeout(settings.TOOL_SECONDS):
+            async with asyncio.timeout(settings.TOOL_SECONDS) as limit:
                 result = await self._tool.run(HostedCall(self._setting.entry, read, self._setting, tell))
-            return self._done({**self._tool.begun(read), **result.fields})
+            return self._done({**self._begun(read), **result.fields})
         except ToolError as error:
             return self._failed(read, str(error))
-        except TimeoutError:
-            return self._failed(read, f"The tool took longer than {settings.TOOL_SECONDS:g} seconds.")
         except Exception as error:
-            # Without its text, which may quote what the model wrote.
-            log.error("a hosted tool failed", tool=self._tool.declaration.type, error=type(error).__name__)
+            if limit.expired():
+                return self._failed(read, f"The tool took longer than {settings.TOOL_SECONDS:g} seconds.")
+            self._log("a hosted tool failed", error)
             return self._failed(read, "The tool failed.")
 
     def refused(self, offered: Offered, arguments: str, why: str) -> Ran:
-        """The receipt of a call that was not run, and what the model is told."""
+        """The receipt of a call that was not run."""
         return self._failed(_read(arguments) or {}, why)
 
     async def close(self) -> None:
         """It holds nothing."""
 
+    def _begun(self, arguments: Json) -> Json:
+        try:
+            return self._tool.begun(arguments)
+        except Exception as error:
+            self._log("a hosted tool has no receipt for the arguments of its call", error)
+            return HostedTool.begun(self._tool, arguments)
+
     def _done(self, fields: Json) -> Ran:
+        """Raises what the tool's declaration does for a receipt that it cannot read."""
         receipt = self._receipt("completed", fields)
         if len(orjson.dumps(receipt)) > settings.MAX_TOOL_RESULT_BYTES:
             raise ToolError(f"What the tool returned is larger than {settings.MAX_TOOL_RESULT_BYTES} bytes.")
-        declaration = self._tool.declaration
-        return Ran(receipt, declaration.replayed(receipt).output, citations=declaration.citations(receipt))
+        self._tool.declaration.replayed(receipt)
+        return Ran(receipt, citations=self._tool.declaration.citations(receipt))
 
     def _failed(self, arguments: Json, error: str) -> Ran:
-        receipt = self._receipt("failed", self._tool.begun(arguments), error)
-        return Ran(receipt, self._tool.declaration.replayed(receipt).output, has_failed=True)
+        return Ran(self._receipt("failed", self._begun(arguments), error), has_failed=True)
 
     def _receipt(self, status: str, fields: Json, error: str | None = None) -> Json:
-        return {"type": self._tool.declaration.receipt_type, "status": status, **fields, "error": error}
+        own = {"type": self._tool.declaration.receipt_type, "status": status}
+        return {**own, **fields, **own, "error": error}
+
+    def _log(self, event: str, error: Exception) -> None:
+        # Without its text, which may quote what the model wrote.
+        log.error(event, tool=self._tool.declaration.type, error=type(error).__name__)
 
 
 def _read(arguments: str) -> dict[str, Any] | None:

@@ -22,24 +22,22 @@ class Offered:
 
     `function` is the canonical function tool that it is offered as; the loop gives it another `name` where two tools
     have the same. `tool` is what policies judge it as. `wants_approval`: its request demands that each call be allowed
-    by the client first. `receipt_type` is the type of its calls' receipts.
+    by the client first.
     """
 
     function: Json
     tool: Tool
-    receipt_type: str
     wants_approval: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a call ended: its whole receipt (canonical type, no `id`), what the model is told of it, and whether it
-    failed. `citations` say what a mark in the model's words that follow refers to: mark → annotation without its place
-    in the text.
+    """How a call ended: its whole receipt (canonical type, no `id`), which is all that the model is told of it, and
+    whether it failed. `citations` say what a mark in the model's words that follow refers to: mark → annotation without
+    its place in the text.
     """
 
     receipt: Json
-    output: str
     has_failed: bool = False
     citations: dict[str, Json] = field(default_factory=dict)
 
@@ -73,11 +71,12 @@ class Provider(Protocol):
 
     async def run(self, offered: Offered, arguments: str, tell: Step) -> Ran:
         """Run one call; calls may run side by side. What goes wrong with the tool is in the receipt: this raises
-        nothing but `CancelledError`, after which the call goes on nowhere.
+        nothing but `CancelledError`, after which the call goes on nowhere. It keeps the time that a call may take
+        (`ANTIPHON_TOOL_SECONDS`): soon after it the loop cancels what still runs.
         """
 
     def refused(self, offered: Offered, arguments: str, why: str) -> Ran:
-        """The receipt of a call that was not run, and what the model is told: `why` is a sentence."""
+        """The receipt of a call that was not run: `why` is a sentence."""
 
     async def close(self) -> None:
         """Give back what it holds."""

@@ -126,7 +126,7 @@ def test_a_server_that_is_down_fails_nothing_but_itself(friend: Client) -> None:
     [
         ("raises", "Error executing tool raises"),
         ("dies", "The MCP server 'tools' closed the connection before it answered."),
-        ("slow", "The tool did not answer within 5 seconds."),
+        ("slow", "The MCP server 'tools' did not answer within 5 seconds."),
     ],
 )
 def test_a_call_that_fails_is_told_to_the_model(

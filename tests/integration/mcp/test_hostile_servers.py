@@ -171,7 +171,7 @@ async def test_a_schema_of_results_is_never_run() -> None:
         await listed(one)
         async with asyncio.timeout(5):
             ran = await called(one, "one")
-    assert json.loads(ran.output) == {"a": "a" * 60 + "!"}
+    assert json.loads(ran.receipt["output"]) == {"a": "a" * 60 + "!"}
 
 
 async def test_words_of_a_server_are_bounded_and_without_what_it_was_told() -> None:

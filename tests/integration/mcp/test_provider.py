@@ -45,7 +45,7 @@ async def test_the_tools_of_a_server_are_listed_and_offered(server: RealMcpServe
     offered = next(offered for offered in one.offered if offered.tool.name == "add")
     assert offered.function["parameters"] == add["input_schema"]
     assert (offered.tool.kind, offered.tool.server_url) == ("mcp", server.url)
-    assert (offered.receipt_type, offered.wants_approval) == ("antiphon:mcp_call", False)
+    assert not offered.wants_approval
 
 
 async def test_a_call_has_its_result_in_the_receipt_and_for_the_model(server: RealMcpServer) -> None:
@@ -65,7 +65,7 @@ async def test_a_call_has_its_result_in_the_receipt_and_for_the_model(server: Re
         "status": "in_progress",
     }
     assert ran.receipt == {**begun, "output": "3", "status": "completed"}
-    assert (ran.output, ran.has_failed) == ("3", False)
+    assert not ran.has_failed
     assert server.arguments("add") == [{"a": 1, "b": 2}]
 
 
@@ -81,7 +81,7 @@ async def test_an_error_of_the_tool_is_an_error_of_the_receipt(
         await listed(one)
         ran = await called(one, tool)
     assert (ran.receipt["status"], ran.receipt["output"], ran.receipt["error"]) == ("failed", None, said)
-    assert (ran.output, ran.has_failed) == (f"The call failed: {said}", True)
+    assert ran.has_failed
 
 
 async def test_other_results_than_text_are_told_in_words(server: RealMcpServer) -> None:
@@ -91,9 +91,9 @@ async def test_other_results_than_text_are_told_in_words(server: RealMcpServer) 
         point = await called(one, "point", '{"x": 1, "y": 2}')
         picture = await called(one, "picture")
         resources = await called(one, "resources")
-    assert json.loads(point.output) == {"x": 1, "y": 2}
-    assert picture.output == "[an image, image/png, 69 bytes, is not shown]"
-    assert [json.loads(line) for line in resources.output.splitlines()] == [
+    assert json.loads(point.receipt["output"]) == {"x": 1, "y": 2}
+    assert picture.receipt["output"] == "[an image, image/png, 69 bytes, is not shown]"
+    assert [json.loads(line) for line in resources.receipt["output"].splitlines()] == [
         {"resource": "memo://1", "text": "what the memo says"},
         {"resource_link": "file:///plan.txt", "name": "plan"},
     ]
@@ -104,8 +104,10 @@ async def test_a_result_that_is_too_long_is_cut_and_says_so(server: RealMcpServe
         one = provider(kept, server.url)
         await listed(one)
         ran = await called(one, "huge", '{"size": 5000}')
-    assert ran.output == "é" * 500 + "\n[The result was cut: of 5000 bytes, these are the first 1000.]"
-    assert ran.receipt["output"] == ran.output
+    assert (
+        ran.receipt["output"]
+        == "é" * 500 + "\n[The result was cut: of 5000 bytes, these are the first 1000.]"
+    )
 
 
 async def test_an_answer_beyond_all_bounds_is_an_error(server: RealMcpServer) -> None:
@@ -118,7 +120,7 @@ async def test_an_answer_beyond_all_bounds_is_an_error(server: RealMcpServer) ->
         f"The MCP server '{LABEL}' cannot be used: its address answered with more than the 4194304 bytes that may be "
         "fetched."
     )
-    assert again.output == "still here"
+    assert again.receipt["output"] == "still here"
 
 
 async def test_a_server_that_dies_in_mid_call_is_an_error_and_asked_anew_next_time(
@@ -130,7 +132,7 @@ async def test_a_server_that_dies_in_mid_call_is_an_error_and_asked_anew_next_ti
         ran = await called(one, "dies")
         again = await called(one, "echo", '{"text": "back"}')
     assert ran.receipt["error"] == f"The MCP server '{LABEL}' closed the connection before it answered."
-    assert again.output == "back"
+    assert again.receipt["output"] == "back"
     assert len(server.arguments("dies")) == 1
 
 
@@ -168,7 +170,7 @@ async def test_calls_run_side_by_side_on_one_connection(server: RealMcpServer) -
         quick = await called(one, "echo", '{"text": "first"}')
         assert not slow.done()
         server.released.set()
-        assert (quick.output, (await slow).output) == ("first", "done")
+        assert (quick.receipt["output"], (await slow).receipt["output"]) == ("first", "done")
     assert len(server.calls("tools/list")) == 1
 
 
@@ -183,7 +185,7 @@ async def test_one_call_that_breaks_off_leaves_the_others_alone(one_server: Real
         assert await asyncio.to_thread(one_server.began.wait, 5)
         assert (await called(one, "huge", '{"size": 5000000}')).has_failed
         one_server.released.set()
-        assert (ran.has_failed, (await slow).output) == (True, "done")
+        assert (ran.has_failed, (await slow).receipt["output"]) == (True, "done")
 
 
 async def test_what_a_server_asks_of_its_client_is_refused(server: RealMcpServer) -> None:
@@ -271,7 +273,7 @@ async def test_a_status_that_refuses_a_call_is_an_error_of_that_call(one_server:
         one_server.status = 0
         again = await called(one, "add", '{"a": 1, "b": 2}')
     assert ran.receipt["error"] == f"The MCP server '{LABEL}' failed (HTTP 503)."
-    assert again.output == "3"
+    assert again.receipt["output"] == "3"
 
 
 async def test_what_is_no_mcp_server_is_an_error(one_server: RealMcpServer) -> None:
@@ -302,7 +304,7 @@ async def test_a_lost_session_is_made_anew_once() -> None:
             await listed(one)
             server.lose_sessions()
             ran = await called(one, "add", '{"a": 1, "b": 2}')
-    assert ran.output == "3"
+    assert ran.receipt["output"] == "3"
     assert len(server.calls("initialize")) == 2
 
 
@@ -336,9 +338,9 @@ async def test_credentials_go_to_the_server_and_never_come_back(server: RealMcpS
         "key-secret-2",
     )
     assert call.query == "token=query-secret-3"
-    told = json.loads(ran.output)
+    told = json.loads(ran.receipt["output"])
     assert (told["authorization"], told["x-api-key"]) == ("[secret]", "[secret]")
-    assert echoed.output == "a [secret] b"
+    assert echoed.receipt["output"] == "a [secret] b"
 
 
 async def test_wrong_credentials_are_not_quoted(one_server: RealMcpServer) -> None:
@@ -388,7 +390,7 @@ async def test_tools_that_are_known_are_not_asked_for(one_server: RealMcpServer)
         assert await one.open(known) is None
         ran = await called(one, "add", '{"a": 1, "b": 2}')
     assert [offered.wants_approval for offered in one.offered] == [True]
-    assert ran.output == "3"
+    assert ran.receipt["output"] == "3"
     assert one_server.calls("tools/list") == []
 
 
@@ -398,5 +400,5 @@ async def test_a_refused_call_says_why_in_its_receipt(one_server: RealMcpServer)
         await listed(one)
         ran = one.refused(one.offered[0], "{}", "The rule 'r' denies it.")
     assert (ran.receipt["status"], ran.receipt["error"]) == ("failed", "The rule 'r' denies it.")
-    assert (ran.output, ran.has_failed) == ("The call failed: The rule 'r' denies it.", True)
+    assert ran.has_failed
     assert one_server.calls() == []

@@ -71,12 +71,12 @@ class McpProvider:
         if result.is_error:
             return self.refused(offered, arguments, result.text)
         receipt = self._receipt(offered, arguments, "completed", output=result.text)
-        return Ran(receipt, result.text)
+        return Ran(receipt)
 
     def refused(self, offered: Offered, arguments: str, why: str) -> Ran:
         """The receipt of a call that came to nothing."""
         receipt = self._receipt(offered, arguments, "failed", error=why)
-        return Ran(receipt, f"The call failed: {why}", has_failed=True)
+        return Ran(receipt, has_failed=True)
 
     async def close(self) -> None:
         """Nothing is held between two calls: connections are everybody's of the tenant."""
@@ -97,7 +97,6 @@ class McpProvider:
             Offered(
                 function,
                 Tool("mcp", tool["name"], self._entry["server_url"]),
-                MCP_CALL,
                 wants_approval(self._entry.get("require_approval"), tool),
             )
             for tool, function in zip(
