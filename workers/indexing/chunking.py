@@ -19,7 +19,10 @@ _ENOUGH_TOKENS: Final = 110
 _OVERLAP_TOKENS: Final = 40
 
 # About what a model's tokenizer makes of text: pieces of words, digits, signs; each character where there are no words.
-_TOKENS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]{1,6}|\d{1,3}|[^\w\s]|_")
+# A model passes over spaces, but a passage of nothing else, however long, is none.
+_TOKENS: Final = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]{1,6}|\d{1,3}|[^\w\s]|_|\s{32}"
+)
 _SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n|(?<=[。！？])")
 
 
@@ -95,7 +98,8 @@ def _pieces(text: str) -> Iterator[str]:
     for count, token in enumerate(_TOKENS.finditer(text), start=1):
         if count % MOST_TOKENS == 0:
             end = token.end()
-            yield text[begin:end].strip()
+            if piece := text[begin:end].strip():
+                yield piece
             begin = end
     if rest := text[begin:].strip():
         yield rest

@@ -1,8 +1,6 @@
 """What a file's text looks like once it is taken out of its format: blocks, in the order of reading."""
 
-from dataclasses import asdict, dataclass
-
-from responses_api.protocol.plain import Json, record_of
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +21,3 @@ class Document:
 
     blocks: tuple[Block, ...]
     note: str | None = None
-
-    def to_plain(self) -> Json:
-        """The document as JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_plain(cls, plain: Json) -> "Document":
-        """The inverse of `to_plain`."""
-        blocks = [{**block, "headings": tuple(block["headings"])} for block in plain["blocks"]]
-        return cls(tuple(record_of(Block, block) for block in blocks), plain["note"])

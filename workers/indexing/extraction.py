@@ -1,40 +1,55 @@
-"""The text of a file, whatever its format, within bounds of time and memory.
+"""The passages of a file, whatever its format, within bounds of time and memory.
 
-Formats that take a parser are read in a process of their own (`python -m workers.indexing.extraction FORMAT`), which
-the kernel keeps to its bounds: a hostile file costs a few seconds, never a worker.
+Files are read and cut in a process of their own (`python -m workers.indexing.extraction FORMAT`), which the kernel
+keeps to its bounds: a hostile file costs that process its time, never a worker. Plain text, too: a long one, or one
+made for it, would hold the lock that all responses of a worker share.
 """
 
 import resource
 import subprocess
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import orjson
 
+from responses_api.protocol.plain import Json, record_of
+from workers.indexing.chunking import Chunk, chunks
 from workers.indexing.document import Document
 from workers.indexing.errors import Unreadable
 from workers.indexing.formats import Format, format_of
 
 MOST_BYTES: Final = 64 << 20
 """How large a file is read at all."""
+MOST_CHUNKS: Final = 10_000
+"""Of one file: about 2 million words."""
 _SECONDS: Final = 120
 _MEMORY_BYTES: Final = 1 << 30
 _ROOT: Final = Path(__file__).resolve().parents[2]
-_IN_PROCESS: Final = (Format.TEXT, Format.MARKDOWN)
 
 
-def extract(data: bytes, filename: str, media_type: str, *, seconds: int = _SECONDS) -> Document:
-    """The text of a file. Raises `Unreadable` for one that has none, is too large, or takes longer than `seconds`."""
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """What search finds of a file. `note`, a sentence, says what could not be read."""
+
+    chunks: tuple[Chunk, ...]
+    note: str | None = None
+
+
+def extract(data: bytes, filename: str, media_type: str, *, seconds: int = _SECONDS) -> Passages:
+    """The passages of a file. Raises `Unreadable` for one that has none, is too large or too long, or takes longer than
+    `seconds`.
+    """
     if len(data) > MOST_BYTES:
         raise Unreadable(f"It is larger than {MOST_BYTES >> 20} MB: split it, so that it can be searched.")
     if not data.strip():
         raise Unreadable("It is empty.")
-    kind = format_of(data, filename, media_type)
-    document = read(kind, data) if kind in _IN_PROCESS else _read_apart(kind, data, seconds)
-    if not document.blocks:
-        raise Unreadable("It has no text.")
-    return document
+    answer = _read_apart(format_of(data, filename, media_type), data, seconds)
+    if "unreadable" in answer:
+        raise Unreadable(answer["unreadable"])
+    told = ({**chunk, "headings": tuple(chunk["headings"])} for chunk in answer["chunks"])
+    return Passages(tuple(record_of(Chunk, chunk) for chunk in told), answer["note"])
 
 
 def read(kind: Format, data: bytes) -> Document:
@@ -63,7 +78,7 @@ def read(kind: Format, data: bytes) -> Document:
             return read_word(data)
 
 
-def _read_apart(kind: Format, data: bytes, seconds: int) -> Document:
+def _read_apart(kind: Format, data: bytes, seconds: int) -> Json:
     command = [sys.executable, "-m", __spec__.name, kind.value, str(seconds)]
     try:
         ended = subprocess.run(
@@ -73,10 +88,23 @@ def _read_apart(kind: Format, data: bytes, seconds: int) -> Document:
         raise Unreadable(f"Reading it took longer than {seconds} seconds.") from None
     if ended.returncode != 0:
         raise Unreadable("It takes more time or memory to be read than one file may.")
-    answer = orjson.loads(ended.stdout)
-    if "unreadable" in answer:
-        raise Unreadable(answer["unreadable"])
-    return Document.from_plain(answer)
+    answer: Json = orjson.loads(ended.stdout)
+    return answer
+
+
+def _cut(document: Document) -> Json:
+    """The passages as JSON. Raises `Unreadable` for none, and for more than a file may have: those are not kept."""
+    kept: list[Chunk] = []
+    count = 0
+    for chunk in chunks(document):
+        count += 1
+        if count <= MOST_CHUNKS:
+            kept.append(chunk)
+    if not count:
+        raise Unreadable("It has no text.")
+    if count > MOST_CHUNKS:
+        raise Unreadable(f"Its text is too long: split it into {-(-count // MOST_CHUNKS)} files or more.")
+    return {"chunks": [asdict(chunk) for chunk in kept], "note": document.note}
 
 
 def _main(kind: str, seconds: int) -> None:
@@ -85,7 +113,7 @@ def _main(kind: str, seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     data = sys.stdin.buffer.read()
     try:
-        answer = read(Format(kind), data).to_plain()
+        answer = _cut(read(Format(kind), data))
     except Unreadable as error:
         answer = {"unreadable": str(error)}
     sys.stdout.buffer.write(orjson.dumps(answer))

@@ -8,7 +8,7 @@ from workers.indexing.document import Block, Document
 from workers.indexing.headings import Headings
 from workers.indexing.text import decoded
 
-_ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
+_ATX: Final = re.compile(r" {0,3}(#{1,6})[ \t](.*)")
 _UNDERLINE: Final = re.compile(r" {0,3}(=+|-{3,})[ \t]*")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -39,7 +39,7 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
             paragraph.append(line)
         elif heading := _ATX.fullmatch(line):
             yield from end()
-            headings.enter(len(heading[1]), heading[2])
+            headings.enter(len(heading[1]), _without_closing(heading[2]))
         elif len(paragraph) == 1 and (under := _UNDERLINE.fullmatch(line)):
             title = paragraph.pop()
             headings.enter(1 if under[1][0] == "=" else 2, title)
@@ -48,3 +48,8 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
         else:
             yield from end()
     yield from end()
+
+
+def _without_closing(text: str) -> str:
+    """The text of a heading without the row of '#' that may end it."""
+    return text.rstrip(" \t").rstrip("#")

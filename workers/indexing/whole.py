@@ -8,13 +8,11 @@ from typing import Final
 from responses_api.models import File, FileBlob
 from responses_api.services import indexing, vectors
 from tenants.scoping import tenant_scope
-from workers.indexing.chunking import Chunk, chunks
+from workers.indexing.chunking import Chunk
 from workers.indexing.embedding import embedder
 from workers.indexing.errors import Unreadable
 from workers.indexing.extraction import MOST_BYTES, extract
 
-MOST_CHUNKS: Final = 10_000
-"""Of one file: about 2 million words."""
 _BATCH: Final = 32
 """Chunks that are embedded between two looks whether the file is still wanted: one or two seconds of work."""
 
@@ -40,17 +38,15 @@ def _index(tenant_id: uuid.UUID, file_id: str) -> str | None:
     if not vectors.are_there():
         raise Unreadable(vectors.MISSING)
     filename, media_type, data = _content(tenant_id, file_id)
-    document = extract(data, filename, media_type)
-    cut = list(chunks(document))
-    if len(cut) > MOST_CHUNKS:
-        raise Unreadable(f"Its text is too long: split it into {-(-len(cut) // MOST_CHUNKS)} files or more.")
+    passages = extract(data, filename, media_type)
+    cut = passages.chunks
     made: list[Sequence[float]] = []
     for batch in _batches(filename, cut):
         if not indexing.goes_on(tenant_id, file_id):
             raise File.DoesNotExist
         made.extend(embedder().embed(batch))
     _store(tenant_id, file_id, filename, cut, made)
-    return document.note
+    return passages.note
 
 
 def _content(tenant_id: uuid.UUID, file_id: str) -> tuple[str, str, bytes]:

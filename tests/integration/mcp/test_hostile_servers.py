@@ -206,3 +206,28 @@ async def test_a_flood_of_notifications_is_bounded() -> None:
         await listed(one)
         ran = await called(one, "one")
     assert ran.has_failed
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"[1, 2, 3]", "application/json"),
+        (b"", "application/json"),
+        (b'{"secret": "\xff\xfe"}', "application/json"),
+        (b"[" * 100_000, "application/json"),
+        (b"data: {\n\n", "text/event-stream"),
+        (b"secret", "text/plain"),
+    ],
+)
+async def test_an_answer_that_cannot_be_read_is_not_quoted(body: bytes, kind: str) -> None:
+    async def answer(server: RawServer, message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        if message["method"] == "tools/call":
+            await say(writer, body, kind)
+        else:
+            await usual(server, message, writer)
+
+    async with raw_server(answer) as server, connections() as kept:
+        one = provider(kept, server.url)
+        await listed(one)
+        ran = await called(one, "one")
+    assert ran.receipt["error"] == f"The MCP server '{LABEL}' answered with what is not MCP."

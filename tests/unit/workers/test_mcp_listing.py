@@ -122,6 +122,30 @@ def test_texts_that_cannot_be_stored_are_mended_and_secrets_taken_out() -> None:
     assert one["input_schema"]["properties"] == {"a�": {"default": "*", "maximum": None}}
 
 
+def test_numbers_of_any_size_may_stand_in_a_schema() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"minimum": -(2**63), "maximum": 2**80, "default": 10**400}},
+    }
+    [one] = listed([tool("a", schema)], Filter(), str)
+    assert one["input_schema"]["properties"]["a"] == {
+        "minimum": -(2**63),
+        "maximum": 2.0**80,
+        "default": None,
+    }
+
+
+@pytest.mark.parametrize(("name", "length"), [("", 0), ("x" * 257, 257)])
+def test_a_name_that_no_receipt_could_bring_back_is_refused_and_a_filter_helps(
+    name: str, length: int
+) -> None:
+    with pytest.raises(
+        McpFailure, match=rf"whose name has {length} characters; it must have 1 to 256\. Name"
+    ):
+        names([tool(name), tool("other")])
+    assert names([tool(name), tool("other")], ["other"]) == ["other"]
+
+
 def test_what_an_earlier_receipt_lists_is_taken_as_far_as_it_makes_sense() -> None:
     told = [
         {"name": "a", "input_schema": 1, "description": 2, "annotations": 3},

@@ -75,3 +75,7 @@ def test_an_error_without_words_gets_some() -> None:
         "The tool says that it failed, and nothing more.", True
     )
     assert told(result(), str, 100) == Told("", False)
+
+
+def test_numbers_of_any_size_are_told() -> None:
+    assert text_of(result(structured_content={"n": 2**80})) == f'{{"n":{2**80}}}'

@@ -12,6 +12,7 @@ from responses_api.protocol.egress import EgressError
 from workers.tools.mcp.exchange import Exchange
 
 _LONGEST: Final = 2000
+_NOT_MCP: Final = "answered with what is not MCP."
 
 _BY_STATUS: Final = {
     HTTPStatus.UNAUTHORIZED: "refuses the credentials (HTTP 401): give it valid ones in 'authorization' or 'headers'.",
@@ -64,6 +65,8 @@ def failure_of(error: BaseException, exchange: Exchange, *, has_session: bool = 
         return McpFailure(
             f"sends one on to another address (HTTP {status}), which is not followed: name that one as 'server_url'."
         )
+    if status < 400 and isinstance(error, MCPError) and error.message.startswith(_UNREAD):
+        return McpFailure(_NOT_MCP, reason=error.message.partition(":")[0])
     words = _words(error)
     if status in _STATUS_DECIDES or (status >= 400 and not words):
         return _of_status(status)
@@ -72,7 +75,7 @@ def failure_of(error: BaseException, exchange: Exchange, *, has_session: bool = 
     if words:
         return McpFailure(f"answered with an error: {words}", reason=f"JSON-RPC error, HTTP {status}")
     if isinstance(error, ValidationError):
-        return McpFailure("answered with what is not MCP.", reason=_fields(error))
+        return McpFailure(_NOT_MCP, reason=_fields(error))
     return McpFailure("does not speak MCP as it should.", reason=type(error).__name__)
 
 
@@ -108,6 +111,12 @@ def _words(error: BaseException) -> str:
 
 
 _OF_THE_SDK: Final = frozenset({"Server returned an error response", "Not Found", "Session terminated"})
+# What stands behind these quotes the answer, in the words of the SDK's parser.
+_UNREAD: Final = (
+    "Failed to parse JSON response: ",
+    "Failed to parse SSE message: ",
+    "Unexpected content type: ",
+)
 
 
 def _fields(error: ValidationError) -> str:

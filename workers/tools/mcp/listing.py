@@ -20,6 +20,11 @@ MOST_BYTES: Final = 512 * 1024
 MOST_BYTES_OF_ONE: Final = 64 * 1024
 _LONGEST_NAME: Final = 64
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_TOLD: Final = 256
+"""The longest name that a receipt may have which comes back as input (`given_receipts`)."""
+_INTEGERS: Final = range(-(1 << 63), 1 << 64)
+"""Those that can be stored as such; JSON knows no bounds."""
+_MOST_FLOAT: Final = 1 << 1023
 _NARROW: Final = "Name those that are wanted in 'allowed_tools'."
 
 
@@ -75,7 +80,15 @@ def listed(
         }
         for tool in tools
     ]
-    return bounded([_storable(tool, without_secrets) for tool in told if allowed.matches(tool)])
+    meant = [tool for tool in told if allowed.matches(tool)]
+    for tool in meant:
+        length = len(str(tool["name"]))
+        if not 0 < length <= _LONGEST_TOLD:
+            raise McpFailure(
+                f"offers a tool whose name has {length} characters; it must have 1 to {_LONGEST_TOLD}. "
+                f"{_NARROW}"
+            )
+    return bounded([_storable(tool, without_secrets) for tool in meant])
 
 
 def known(tools: Sequence[Any], allowed: Filter) -> list[Json]:
@@ -164,6 +177,8 @@ def _storable(tool: Json, without_secrets: Callable[[str], str]) -> Json:
                 return [clean(inner) for inner in value]
             case float() if not isfinite(value):
                 return None
+            case int() if value not in _INTEGERS:
+                return float(value) if abs(value) < _MOST_FLOAT else None
         return value
 
     return {name: clean(value) for name, value in tool.items()}

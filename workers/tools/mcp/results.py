@@ -1,5 +1,6 @@
 """A result in words: what a receipt holds of it, and what the model is told."""
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -90,7 +91,10 @@ def _read(text: str) -> Any:
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(value, default=str).decode()
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except orjson.JSONEncodeError:  # integers of more than 64 bits
+        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
 
 
 def _cut(text: str, most_bytes: int) -> str:

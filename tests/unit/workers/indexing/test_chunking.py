@@ -55,3 +55,7 @@ def test_a_text_without_spaces_is_cut_all_the_same() -> None:
     made = cut(Block("字" * 1000))
     assert "".join(chunk.text for chunk in made) == "字" * 1000
     assert len(made) == 5
+
+
+def test_spaces_without_end_are_no_passage() -> None:
+    assert cut(Block("a" + " " * 1_000_000 + "b")) == [Chunk("a\nb", (), None)]

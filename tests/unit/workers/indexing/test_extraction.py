@@ -7,14 +7,15 @@ import pytest
 from tests.support.documents import hostile_pdf, pdf, word, zipped
 from workers.indexing.document import Block
 from workers.indexing.errors import Unreadable
-from workers.indexing.extraction import MOST_BYTES, extract
+from workers.indexing.extraction import MOST_BYTES, MOST_CHUNKS, extract, read
+from workers.indexing.formats import format_of
 from workers.indexing.pdf import MOST_PAGES
 
 STREET = "Größe und Maß der Straße: die Häuser stehen süß und schön über dem Fluß."
 
 
 def blocks(data: bytes, filename: str = "a", media_type: str = "") -> tuple[Block, ...]:
-    return extract(data, filename, media_type).blocks
+    return read(format_of(data, filename, media_type), data).blocks
 
 
 def why(data: bytes, filename: str = "a", media_type: str = "", seconds: int = 60) -> str:
@@ -50,6 +51,23 @@ def test_markdown_stands_under_its_headings() -> None:
         Block("end", ("Other",)),
         Block("***", ("Other",)),
     )
+
+
+def test_a_heading_of_spaces_without_end_is_read_at_once() -> None:
+    text = b"# " + b" " * 100_000 + b"x" + b" " * 100_000 + b"y ##\nhello"
+    assert blocks(text, "a.md") == (Block("hello", ("x y",)),)
+
+
+def test_a_text_is_read_where_it_holds_up_nobody() -> None:
+    assert why(b"ab\n\n" * (5 << 20), "a.txt", seconds=1) in (
+        "Reading it took longer than 1 seconds.",
+        "It takes more time or memory to be read than one file may.",
+    )
+
+
+def test_a_text_that_is_too_long_says_how_many_files_it_takes() -> None:
+    text = b"\n\n".join([b"word " * 200] * (MOST_CHUNKS + 1))
+    assert why(text) == "Its text is too long: split it into 2 files or more."
 
 
 def test_html_is_read_as_it_is_seen() -> None:
@@ -93,9 +111,9 @@ def test_a_pdf_that_cannot_be_read_says_why(data: bytes, sentence: str) -> None:
 
 
 def test_of_a_very_long_pdf_the_first_pages_are_read() -> None:
-    document = extract(pdf(*(["page"] * (MOST_PAGES + 1))), "a.pdf", "")
-    assert document.blocks[-1].page == MOST_PAGES
-    assert document.note == f"Only the first {MOST_PAGES} of its {MOST_PAGES + 1} pages were read."
+    read = extract(pdf(*(["page"] * (MOST_PAGES + 1))), "a.pdf", "")
+    assert sum(chunk.text.count("page") for chunk in read.chunks) >= MOST_PAGES
+    assert read.note == f"Only the first {MOST_PAGES} of its {MOST_PAGES + 1} pages were read."
 
 
 def test_a_pdf_that_would_take_for_ever_is_given_up() -> None:
