@@ -257,8 +257,8 @@ class Client:
 
 
 def frames(raw: bytes) -> list[bytes]:
-    """The SSE frames of a body, each with its blank line."""
-    return [frame + b"\n\n" for frame in raw.split(b"\n\n") if frame]
+    """The SSE frames of a body, each with its blank line, but for the comments that keep a silent connection alive."""
+    return [frame + b"\n\n" for frame in raw.split(b"\n\n") if frame and not frame.startswith(b":")]
 
 
 def datas(raw: bytes) -> list[str]:

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -65,10 +65,13 @@ class Service:
         self.worker = Process(parts.worker())
         self.beat = Process(parts.beat())
         self.processes = [self.web, self.worker, self.beat]
-        self.manage("migrate", "--verbosity=0")
-        self.friend = self.client(self.create_tenant("friend"))
-        self.stranger = self.client(self.create_tenant("stranger"))
-        self._add_backend("scripted", self.upstream.base_url, MODEL)
+        _, friend, stranger, _ = self.manage_all(
+            ("migrate", "--verbosity=0"),
+            ("create_tenant", "friend", "--json"),
+            ("create_tenant", "stranger", "--json"),
+            adding("scripted", self.upstream.base_url, MODEL),
+        )
+        self.friend, self.stranger = (self.client(json.loads(made)["key"]) for made in (friend, stranger))
         for process in self.processes:
             process.start()
         self.wait_ready()
@@ -149,17 +152,22 @@ class Service:
 
     def manage(self, *arguments: str) -> str:
         """Run `manage.py` against this service and return what it printed."""
-        command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=60)
+        return self._run([sys.executable, "manage.py", *arguments])
+
+    def manage_all(self, *commands: Sequence[str]) -> list[str]:
+        """Run several commands in one process, which takes a quarter of the time, and return what each one printed."""
+        told = self._run([sys.executable, "-m", "tests.support.commands"], json.dumps(commands))
+        return [str(printed) for printed in json.loads(told)]
+
+    def _run(self, command: list[str], given: str = "") -> str:
+        done = subprocess.run(
+            command, cwd=ROOT, env=self.env, input=given, capture_output=True, text=True, timeout=60
+        )
         if done.returncode:
             raise RuntimeError(
                 f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
             )
         return done.stdout
-
-    def create_tenant(self, name: str) -> str:
-        """Create a tenant and return its key."""
-        return str(json.loads(self.manage("create_tenant", name, "--json"))["key"])
 
     @contextmanager
     def backend(
@@ -168,7 +176,7 @@ class Service:
         """A Chat Completions backend that serves `models`, each under the upstream's own name for it: while the block
         lasts, and not a moment longer, so that no test meets what another one has added.
         """
-        self._add_backend(name, base_url, *models, options=options)
+        self.manage_all(adding(name, base_url, *models, options=options))
         try:
             yield
         finally:
@@ -179,11 +187,6 @@ class Service:
             if self.web.running:
                 # The list of the models is read anew, and is what the process goes by from then on.
                 assert self.friend.get("/models").status == 200
-
-    def _add_backend(self, name: str, base_url: str, *models: str, options: tuple[str, ...] = ()) -> None:
-        named = [argument for model in models for argument in ("--model", f"{model}={UPSTREAM_MODEL}")]
-        kind = ("--kind", "chat_completions", "--base-url", base_url, "--api-key-env", "TEST_UPSTREAM_KEY")
-        self.manage("add_backend", name, *kind, *named, *options)
 
     def client(self, key: str | None, model: str | None = MODEL) -> Client:
         """A raw client with this key."""
@@ -229,6 +232,19 @@ class Service:
             if not process.running:
                 raise ChildProcessError(f"{process.name} has ended")
         return _answers(self.root)
+
+
+def adding(
+    name: str,
+    base_url: str,
+    *models: str,
+    kind: str = "chat_completions",
+    options: tuple[str, ...] = (),
+) -> list[str]:
+    """The command that adds a backend; it knows each of the models as UPSTREAM_MODEL."""
+    named = [argument for model in models for argument in ("--model", f"{model}={UPSTREAM_MODEL}")]
+    at = ("--kind", kind, "--base-url", base_url, "--api-key-env", "TEST_UPSTREAM_KEY")
+    return ["add_backend", name, *at, *named, *options]
 
 
 def _answers(root: Client) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.client import Client
 from tests.support.mcp_server import RealMcpServer
-from tests.support.service import MODEL, UPSTREAM_MODEL, Service
+from tests.support.service import MODEL, Service, adding
 from tests.support.upstream import ScriptedUpstream
 
 NUMBER = 52
@@ -32,11 +32,10 @@ def running_mcp_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
     number = NUMBER + int(worker.removeprefix("gw"))
     with Service(f"antiphon_mcp_{worker}", number, tmp_path_factory.mktemp("mcp"), SETTINGS) as service:
-        for kind, model in KINDS.items():
-            if model != MODEL:
-                named = ("--base-url", service.upstream.base_url, "--model", f"{model}={UPSTREAM_MODEL}")
-                key = ("--api-key-env", "TEST_UPSTREAM_KEY")
-                service.manage("add_backend", kind, "--kind", kind, *key, *named)
+        others = [(kind, model) for kind, model in KINDS.items() if model != MODEL]
+        service.manage_all(
+            *(adding(kind, service.upstream.base_url, model, kind=kind) for kind, model in others)
+        )
         yield service
 
 
