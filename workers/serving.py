@@ -12,7 +12,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all
 from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.receipts import REFUSED_BY
-from responses_api.protocol.server_tools import MCP, MCP_CALL, canonical_type
+from responses_api.protocol.server_tools import MCP, MCP_APPROVAL_REQUEST, MCP_CALL, canonical_type
 from responses_api.services.approvals import claim
 from responses_api.services.current_policies import current_policies
 from responses_api.services.hosted import declarations
@@ -53,14 +53,16 @@ class Serving:
 
 
 def judged_before(job: Job, item: Json) -> tuple[str, Sequence[Verdict]] | None:
-    """Which tool an output item of another attempt called, and what the policies say of it; None where it tells no call
-    of a tool that the service runs.
+    """Which tool an output item of another attempt called, or asked to call, and what the policies say of it; None
+    where it tells no call of a tool that the service runs.
     """
     kind = canonical_type(item["type"])
     called = {declaration.receipt_type: declaration.type for declaration in declarations().values()}.get(kind)
     if called is not None:
         tool = Tool("hosted", called)
-    elif kind == MCP_CALL:
+    elif kind == MCP_APPROVAL_REQUEST and item["server_label"] in declarations():
+        tool = Tool("hosted", item["server_label"])
+    elif kind in (MCP_CALL, MCP_APPROVAL_REQUEST):
         entries = [
             entry for entry in job.request["tools"] if entry.get("server_label") == item["server_label"]
         ]

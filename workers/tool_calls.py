@@ -79,14 +79,14 @@ class ToolCalls:
         self._tell(Receipt(call.key, item, "failed", is_done=True))
 
     def ask(self, call: Request) -> None:
-        """Ask the client whether a call may be run."""
+        """Ask the client whether a call may be run. The model has called it: a demand of `tool_choice` is met."""
         item = {
             "type": MCP_APPROVAL_REQUEST,
             "server_label": call.tool.label,
             "name": call.tool.own_name,
             "arguments": call.arguments,
         }
-        self._tell(Receipt(call.key, item, is_done=True))
+        self._tell(Receipt(call.key, item, called=call.tool.name, verdicts=call.verdicts, is_done=True))
 
     async def run(self, calls: Iterable[Request]) -> None:
         """Run calls that were announced. Raises what `tell` raises; cancelled, it cancels them."""

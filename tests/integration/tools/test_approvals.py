@@ -62,6 +62,17 @@ def test_what_is_approved_is_run_before_the_model_is_asked(
     assert told[-1]["content"] == "5"
 
 
+@pytest.mark.parametrize("choice", ["required", {"type": "mcp", "server_label": "abacus"}], ids=str)
+def test_a_call_that_waits_for_approval_meets_the_demand_of_a_tool_choice(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus, choice: Any
+) -> None:
+    upstream.reply(body=chat_calls(add(2, 3)))
+    response = friend.create(input="2 + 3?", tools=ASKING, tool_choice=choice).json()
+    checked_response(friend, response)
+    assert (response["status"], response["error"], abacus.ran) == ("completed", None, [])
+    assert response["output"][-1]["type"] == REQUEST
+
+
 def test_what_is_denied_is_not_run_and_the_model_is_told(
     friend: Client, upstream: ScriptedUpstream, abacus: Abacus, asked: Json
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from responses_api.conformance.stream import assert_stream
@@ -326,6 +326,7 @@ def any_conversation(draw: st.DrawFn) -> list[Part]:
 ENDS = st.sampled_from([Emitter.finish, Emitter.cancel, fail])
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(any_conversation(), st.integers(0, 30), ENDS, st.sampled_from(["open", "openai"]))
 def test_no_order_of_receipts_breaks_the_rules_and_each_is_told_again(
     parts: list[Part], length: int, ends: Callable[[Emitter], None], dialect: str
