@@ -280,9 +280,7 @@ async def test_what_is_no_mcp_server_is_an_error(one_server: RealMcpServer) -> N
     one_server.html = True
     async with connections() as kept:
         receipt = await listed(provider(kept, one_server.url))
-    assert receipt["error"].startswith(
-        f"The MCP server '{LABEL}' answered with an error: Unexpected content type"
-    )
+    assert receipt["error"] == f"The MCP server '{LABEL}' answered with what is not MCP."
 
 
 async def test_a_redirect_to_another_server_is_not_followed(one_server: RealMcpServer) -> None:

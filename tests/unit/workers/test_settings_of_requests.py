@@ -50,6 +50,7 @@ OF_THE_SERVICE: Final = {
     "leaves_out_tools",
     "model",
     "previous_response_id",
+    "secrets",
     "stream_options",
 }
 # A model that takes much; which model takes less, each format's own tests say.
