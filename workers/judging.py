@@ -9,12 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from responses_api.protocol.admission import REQUEST, CallAdmission, Judgement
-from responses_api.protocol.errors import ProtocolError, model_error
+from responses_api.protocol.admission import (
+    CallAdmission,
+    Judgement,
+    not_allowed,
+    refused_by_choice,
+    refused_by_order,
+    refused_by_policies,
+    refused_by_request,
+)
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Verdict, judge_all, suppresses
 from responses_api.protocol.request import CreateRequest
-from responses_api.protocol.wording import quoted
 from workers.items import is_whole_object
 from workers.tools.choosing import leaves
 from workers.tools.toolbox import Served
@@ -59,7 +66,7 @@ def judge(
     if refusing:
         return _refused(tool.name, refusing, policies)
     if not is_approved and not leaves(request.tool_choice, tool):
-        return _refused(tool.name, (_by_choice(tool.name),), policies)
+        return _refused(tool.name, (refused_by_choice(tool.name),), policies)
     beyond = _beyond(tool.name, request, policies, before)
     if beyond is not None:
         return beyond
@@ -69,39 +76,18 @@ def judge(
 
 def _beyond(name: str, request: CreateRequest, policies: Sequence[Policy], before: Before) -> Ruling | None:
     """The refusal of one call more than there may be. What the request itself says of numbers the model is told."""
-    if before.beside and not request.parallel_tool_calls:
-        after = f"after '{quoted(before.beside[-1])}', but parallel calls were switched off by 'parallel_tool_calls'"
-        return _ignored("parallel_tool_calls", name, after)
-    if request.max_tool_calls is not None and before.count >= request.max_tool_calls:
-        after = f"after as many calls as 'max_tool_calls' allows: {request.max_tool_calls}"
-        return _ignored("max_tool_calls", name, after)
-    verdicts = tuple(
-        policy.refuse_more()
-        for policy in policies
-        if policy.max_tool_calls is not None and before.count >= policy.max_tool_calls
-    )
+    ignored = refused_by_order(
+        name, before.beside, is_parallel=request.parallel_tool_calls
+    ) or refused_by_request(name, before.count, request.max_tool_calls)
+    if ignored:
+        return Ruling("refused", ignored, ignored[0].why)
+    verdicts = refused_by_policies(policies, before.count)
     return _refused(name, verdicts, policies) if verdicts else None
 
 
 def _refused(name: str, verdicts: tuple[Verdict, ...], policies: Sequence[Policy]) -> Ruling:
-    why = verdicts[0].why
-    message = (
-        why
-        if verdicts[0].policy == REQUEST
-        else f"The model called '{quoted(name)}', which is not allowed. {why}"
-    )
-    error = None if suppresses(policies, verdicts) else model_error(message, code="tool_not_allowed")
+    error = None if suppresses(policies, verdicts) else not_allowed(name, verdicts[0])
     return Ruling("refused", verdicts, " ".join(verdict.why for verdict in verdicts), error)
-
-
-def _ignored(field: str, name: str, why: str) -> Ruling:
-    verdict = Verdict("deny", REQUEST, None, field, f"The model called '{quoted(name)}', {why}.")
-    return Ruling("refused", (verdict,), verdict.why)
-
-
-def _by_choice(name: str) -> Verdict:
-    why = f"The model called '{quoted(name)}', which the request's 'tool_choice' does not allow."
-    return Verdict("deny", REQUEST, None, "tool_choice", why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,9 @@ class CallAdmission:
         verdicts = judge_all(self.policies, Tool("function", name), self.model)
         if any(verdict.effect == "deny" for verdict in verdicts):
             return self._refuse(name, verdicts)
-        refusals = self._refused_by_order(name, called) or self._refused_by_number(name, len(called) + ran)
+        refusals = refused_by_order(name, called, is_parallel=self.is_parallel) or self._refused_by_number(
+            name, len(called) + ran
+        )
         return self._refuse(name, refusals) if refusals else Judgement(verdicts)
 
     def judge_item(self, item: Json, told: int) -> Judgement:
@@ -110,41 +112,58 @@ class CallAdmission:
         """The refusal of a function that the request does not offer or its `tool_choice` leaves out."""
         if name not in self.known:
             return _by_request("tools", name, "which is not among the request's 'tools'")
-        if name not in self.allowed:
-            return _by_request("tool_choice", name, "which the request's 'tool_choice' does not allow")
-        return None
-
-    def _refused_by_order(self, name: str, called: Sequence[str]) -> tuple[Verdict, ...]:
-        """The refusal of a second function at a time."""
-        if not called or self.is_parallel:
-            return ()
-        after = f"after '{quoted(called[-1])}', but parallel calls were switched off by 'parallel_tool_calls'"
-        return (_by_request("parallel_tool_calls", name, after),)
+        return None if name in self.allowed else refused_by_choice(name)
 
     def _refused_by_number(self, name: str, told: int) -> tuple[Verdict, ...]:
         """The refusals of one call more: by the request, or else by the policies."""
-        if self.most is not None and told >= self.most:
-            after = f"after as many calls as 'max_tool_calls' allows: {self.most}"
-            return (_by_request("max_tool_calls", name, after),)
-        return tuple(
-            policy.refuse_more()
-            for policy in self.policies
-            if policy.max_tool_calls is not None and told >= policy.max_tool_calls
-        )
+        return refused_by_request(name, told, self.most) or refused_by_policies(self.policies, told)
 
     def _refuse(self, name: str, verdicts: tuple[Verdict, ...]) -> Judgement:
         """Refuse a call. Where no policy is in force nothing is recorded, and nothing is left out."""
-        first = verdicts[0]
-        message = (
-            first.why
-            if first.policy == REQUEST
-            else f"The model called '{quoted(name)}', which is not allowed. {first.why}"
-        )
         return Judgement(
             verdicts if self.policies else (),
-            model_error(message, code="tool_not_allowed"),
+            not_allowed(name, verdicts[0]),
             is_suppressed=suppresses(self.policies, verdicts),
         )
+
+
+def refused_by_choice(name: str) -> Verdict:
+    """The refusal of a call that the request's `tool_choice` leaves out."""
+    return _by_request("tool_choice", name, "which the request's 'tool_choice' does not allow")
+
+
+def refused_by_order(name: str, called: Sequence[str], *, is_parallel: bool) -> tuple[Verdict, ...]:
+    """The refusal of a second call at a time; `called` are those before it."""
+    if not called or is_parallel:
+        return ()
+    after = f"after '{quoted(called[-1])}', but parallel calls were switched off by 'parallel_tool_calls'"
+    return (_by_request("parallel_tool_calls", name, after),)
+
+
+def refused_by_request(name: str, told: int, most: int | None) -> tuple[Verdict, ...]:
+    """The refusal of one call more than the request's `max_tool_calls`; `told` were before it."""
+    if most is None or told < most:
+        return ()
+    return (_by_request("max_tool_calls", name, f"after as many calls as 'max_tool_calls' allows: {most}"),)
+
+
+def refused_by_policies(policies: Iterable[Policy], told: int) -> tuple[Verdict, ...]:
+    """The refusals of one call more than policies allow."""
+    return tuple(
+        policy.refuse_more()
+        for policy in policies
+        if policy.max_tool_calls is not None and told >= policy.max_tool_calls
+    )
+
+
+def not_allowed(name: str, verdict: Verdict) -> ProtocolError:
+    """What a response fails with for a call that this verdict refuses."""
+    message = (
+        verdict.why
+        if verdict.policy == REQUEST
+        else f"The model called '{quoted(name)}', which is not allowed. {verdict.why}"
+    )
+    return model_error(message, code="tool_not_allowed")
 
 
 def _by_request(field: str, name: str, why: str) -> Verdict:
