@@ -12,7 +12,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.request import CreateRequest
 from responses_api.quotas.bounds import bound
-from responses_api.quotas.spending import Used, cost
+from responses_api.quotas.spending import FREE_PRICES, Used, cost
 from responses_api.services.database import in_database
 from responses_api.services.room import has_room
 
@@ -23,7 +23,6 @@ _NO_ROOM: Final = too_many_requests(
     code="quota_exceeded",
 )
 _AWAY: Final = overloaded("The tenant's quotas cannot be asked at the moment.")
-_FREE: Final[Json] = {"input": 0, "cached_input": 0, "output": 0}
 
 
 class Provision:
@@ -62,8 +61,8 @@ def _needed(job: Job, used: Used) -> Json:
     request = CreateRequest.from_plain(job.request)
     if request.max_output_tokens is None:
         request = replace(request, max_output_tokens=job.output_cap)
-    prices = [target.prices or _FREE for target in job.choices()]
-    dearest = {name: max(price[name] for price in prices) for name in _FREE}
+    prices = [target.prices or FREE_PRICES for target in job.choices()]
+    dearest = {name: max(price[name] for price in prices) for name in FREE_PRICES}
     most = bound(
         request,
         (job.context,),

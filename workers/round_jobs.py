@@ -64,14 +64,3 @@ def _choice(choice: str | Json, served: Offer, offered: Sequence[Json], at: Roun
 def _is_denied(tool: Served, policies: Sequence[Policy], request: Json) -> bool:
     verdicts = judge_all(policies, tool.offered.tool, request["model"])
     return any(verdict.effect == "deny" for verdict in verdicts)
-
-
-def at_target_of(job: Job, asked: Job) -> Job:
-    """A response's job, at the target that one of its rounds was asked of."""
-    return replace(
-        job,
-        backend=asked.backend,
-        upstream_model=asked.upstream_model,
-        context_window=asked.context_window,
-        prices=asked.prices,
-    )

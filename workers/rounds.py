@@ -18,9 +18,10 @@ from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy
+from responses_api.protocol.receipts import mcp_call
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.rounds import rounds_in, said_by_model
-from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST, MCP_CALL, canonical_type
+from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST, canonical_type
 from responses_api.protocol.wording import quoted
 from responses_api.quotas.spending import Used
 from responses_api.services.database import in_database
@@ -32,7 +33,7 @@ from workers.failover import Failover
 from workers.hearing import Hearing
 from workers.judging import Before, Ruling, judge
 from workers.provision import Provision
-from workers.round_jobs import LEAST_OUTPUT, Round, at_target_of, round_job
+from workers.round_jobs import LEAST_OUTPUT, Round, round_job
 from workers.serving import Serving
 from workers.tally import Tally
 from workers.tool_calls import Request, ToolCalls
@@ -118,7 +119,8 @@ class Rounds:
     @property
     def served(self) -> Job:
         """The job of the response, at the target that was asked last, with what is held for it now."""
-        return replace(at_target_of(self._job, self._hearing.failover.job), reserved=self._provision.reserved)
+        asked = self._hearing.failover.job.target
+        return replace(self._job.at(asked), reserved=self._provision.reserved)
 
     # ------------------------------------------------------------------ one round
 
@@ -281,11 +283,8 @@ class Rounds:
         tool = self._toolbox.find(asked["server_label"], asked["name"])
         if tool is not None:
             return Request(key, tool, asked["arguments"], approval_id=answer.key)
-        item = {
-            **{name: asked[name] for name in ("server_label", "name", "arguments")},
-            **{"type": MCP_CALL, "output": None, "error": _GONE, "status": "failed"},
-            "approval_request_id": answer.key,
-        }
+        label, name, arguments = asked["server_label"], asked["name"], asked["arguments"]
+        item = mcp_call(label, name, arguments, "failed", error=_GONE, approval_request_id=answer.key)
         self._hearing.tell(
             Receipt(key, item, "in_progress", called=asked["name"]),
             Receipt(key, item, "failed", is_done=True),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from responses_api.protocol.hosted import by_receipt
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all
@@ -57,9 +58,9 @@ def judged_before(job: Job, item: Json) -> tuple[str, Sequence[Verdict]] | None:
     where it tells no call of a tool that the service runs.
     """
     kind = canonical_type(item["type"])
-    called = {declaration.receipt_type: declaration.type for declaration in declarations().values()}.get(kind)
-    if called is not None:
-        tool = Tool("hosted", called)
+    hosted = by_receipt(declarations().values()).get(kind)
+    if hosted is not None:
+        tool = Tool("hosted", hosted.type)
     elif kind == MCP_APPROVAL_REQUEST and item["server_label"] in declarations():
         tool = Tool("hosted", item["server_label"])
     elif kind in (MCP_CALL, MCP_APPROVAL_REQUEST):

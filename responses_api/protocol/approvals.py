@@ -72,9 +72,9 @@ def approvals(context: Sequence[Json]) -> Approvals:
     return Approvals(answered, frozenset(run))
 
 
-def check_approvals(context: Sequence[Json], new_from: int, tools: Sequence[Json]) -> None:
+def check_approvals(context: Sequence[Json], new_from: int, tools: Sequence[Json]) -> list[Answered]:
     """Check that every answer in the request's own input answers an open request before it, and that what it approves
-    is of a server, or a hosted tool, among `tools`.
+    is of a server, or a hosted tool, among `tools`; returns what is to be run.
 
     Raises `ProtocolError` 400 naming the answer's field.
     """
@@ -91,10 +91,11 @@ def check_approvals(context: Sequence[Json], new_from: int, tools: Sequence[Json
                 _check(item, request, answered, f"input[{place - new_from}]")
             if request is not None:
                 answered.add(_key(request))
-    found = approvals(context)
-    for answer in found.to_run(new_from):
+    to_run = approvals(context).to_run(new_from)
+    for answer in to_run:
         if answer.request["server_label"] not in labels:
             raise _without_server(answer, f"input[{answer.place - new_from}]")
+    return to_run
 
 
 def used(answer: Answered, new_from: int) -> ProtocolError:

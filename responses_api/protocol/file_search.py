@@ -181,6 +181,5 @@ DECLARATION: Final = Declaration(
     entry=FileSearchEntry,
     function=_function,
     replayed=_replayed,
-    steps=("in_progress", "searching", "completed", "failed"),
     citations=_citations,
 )

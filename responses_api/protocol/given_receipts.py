@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired
 from pydantic import AfterValidator, ConfigDict, Field, Tag, with_config
 from typing_extensions import TypedDict
 
+from responses_api.protocol.mcp import LONGEST_NAME
 from responses_api.protocol.plain import Json
 from responses_api.protocol.receipts import REFUSED_BY
 from responses_api.protocol.server_tools import (
@@ -37,7 +38,7 @@ NAMED: Final = frozenset(name for name, kind in SPELLINGS.items() if kind != MCP
 
 _Id = Annotated[str, Field(min_length=1, max_length=128)]
 _Label = Annotated[str, Field(min_length=1, max_length=64)]
-_ToolName = Annotated[str, Field(min_length=1, max_length=256)]
+_ToolName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 _Fault = str | dict[str, Any]
 """OpenAI's API tells errors as text, and as objects."""
 

@@ -4,7 +4,7 @@ A hosted tool is run by the service's own workers (`workers.tools`); its type ha
 declaration is pure: the web side reads it, the workers add what runs the tool.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ class Declaration:
     function that the model is offered: name, description, JSON Schema of the parameters. `replayed` makes of a
     receipt, which a client may have sent back, what the model is told of it, also right after the call: it raises
     ValueError for one that makes no sense. `citations` says what the marks in that output stand for: mark → annotation
-    without its place. `steps` are the events that a call tells of itself, in order.
+    without its place.
     """
 
     type: str
@@ -42,8 +42,12 @@ class Declaration:
     entry: Any
     function: Callable[[Json], Json]
     replayed: Callable[[Json], Replayed]
-    steps: tuple[str, ...] = ("in_progress", "completed", "failed")
     citations: Callable[[Json], dict[str, Json]] = no_citations
+
+
+def by_receipt(declarations: Iterable[Declaration]) -> dict[str, Declaration]:
+    """The declarations by the types of their receipts."""
+    return {declaration.receipt_type: declaration for declaration in declarations}
 
 
 def plainly_replayed(name: str) -> Callable[[Json], Replayed]:

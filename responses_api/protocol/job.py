@@ -80,6 +80,11 @@ class Job:
         """The whole conversation: the history, then the new input."""
         return [*self.history, *self.input_items]
 
+    @property
+    def target(self) -> Target:
+        """The one that it is asked of now."""
+        return Target(self.backend, self.upstream_model, self.context_window, self.prices)
+
     def at(self, target: Target) -> "Job":
         """The same job, asked of this target."""
         return replace(
@@ -98,7 +103,7 @@ class Job:
     def choices(self) -> list[Target]:
         """All targets that may serve it, at least one."""
         if not self.targets:
-            return [Target(self.backend, self.upstream_model, self.context_window, self.prices)]
+            return [self.target]
         return [Target.from_plain(target) for target in self.targets]
 
     def to_bytes(self) -> bytes:

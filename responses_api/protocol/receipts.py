@@ -36,6 +36,29 @@ STEPS: Final = {
 """The steps of each receipt that tells any, in order; it comes to one of the last two."""
 
 
+def mcp_call(
+    label: str,
+    name: str,
+    arguments: str,
+    status: str,
+    *,
+    output: str | None = None,
+    error: str | None = None,
+    approval_request_id: str | None = None,
+) -> Json:
+    """The receipt of a call of an MCP server's tool, without its id."""
+    return {
+        "type": MCP_CALL,
+        "server_label": label,
+        "name": name,
+        "arguments": arguments,
+        "output": output,
+        "error": error,
+        "approval_request_id": approval_request_id,
+        "status": status,
+    }
+
+
 def has_arguments(item_type: str) -> bool:
     """Whether events of their own tell the arguments of such a receipt."""
     return canonical_type(item_type) == MCP_CALL

@@ -5,7 +5,6 @@ a chain, of the round before within a response, of a response that is taken up a
 know function calls and their outputs.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -13,8 +12,9 @@ from typing import Final
 
 from responses_api.protocol.approvals import Answered, approvals
 from responses_api.protocol.errors import invalid_request
+from responses_api.protocol.function_names import LONGEST, fit_letters
 from responses_api.protocol.given_receipts import SENT_ID, known_id, receipt_type
-from responses_api.protocol.hosted import Declaration, Replayed, failure_told
+from responses_api.protocol.hosted import Declaration, Replayed, by_receipt, failure_told
 from responses_api.protocol.items import ITEM_STATE, OPENED_STATE
 from responses_api.protocol.plain import Json
 from responses_api.protocol.server_tools import (
@@ -29,16 +29,8 @@ UNREADABLE: Final = "What came of the call cannot be read any more."
 NOT_ANSWERED: Final = "The call was not approved (no answer)."
 NOT_RUN: Final = "The call was approved, but it was not run."
 
-_LONGEST_NAME: Final = 64
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
-
 Names = Mapping[tuple[str, str], str]
 """What functions tools are offered as in a response: (server_label, a hosted tool's type; its own name) → name."""
-
-
-def function_name(tool_name: str) -> str:
-    """A tool's name as a function may be called: what no backend takes in a name is an underscore."""
-    return _NOT_IN_NAMES.sub("_", tool_name)[:_LONGEST_NAME] or "_"
 
 
 def as_functions(items: Sequence[Json], declarations: Mapping[str, Declaration], names: Names) -> list[Json]:
@@ -69,9 +61,9 @@ def check_receipts(given: Sequence[Json], declarations: Mapping[str, Declaration
     Raises `ProtocolError` 400 naming the item: a hosted tool's receipt that makes no sense, or of a type with the
     service's own prefix that it does not know.
     """
-    by_receipt = _by_receipt(declarations)
+    known = by_receipt(declarations.values())
     for index, item in enumerate(given):
-        declaration = by_receipt.get(canonical_type(item["type"]))
+        declaration = known.get(canonical_type(item["type"]))
         if declaration is None or _is_of_backend(item):
             _refuse_unknown(item, index)
             continue
@@ -93,8 +85,8 @@ def check_receipts(given: Sequence[Json], declarations: Mapping[str, Declaration
 
 def has_receipts(items: Iterable[Json], declarations: Mapping[str, Declaration]) -> bool:
     """Whether any item tells of a tool that the service runs by itself, in either spelling."""
-    by_receipt = _by_receipt(declarations)
-    return any(_is_receipt(item, by_receipt) for item in items)
+    known = by_receipt(declarations.values())
+    return any(_is_receipt(item, known) for item in items)
 
 
 def _refuse_unknown(item: Json, index: int) -> None:
@@ -107,19 +99,15 @@ def _refuse_unknown(item: Json, index: int) -> None:
         )
 
 
-def _is_receipt(item: Json, by_receipt: Mapping[str, Declaration]) -> bool:
+def _is_receipt(item: Json, known: Mapping[str, Declaration]) -> bool:
     if receipt_type(item) is not None:
         return True
-    return canonical_type(item["type"]) in by_receipt and not _is_of_backend(item)
+    return canonical_type(item["type"]) in known and not _is_of_backend(item)
 
 
 def _is_of_backend(item: Json) -> bool:
     """Whether a model's backend told the item: it has what that knows it by."""
     return ITEM_STATE in item or OPENED_STATE in item
-
-
-def _by_receipt(declarations: Mapping[str, Declaration]) -> dict[str, Declaration]:
-    return {declaration.receipt_type: declaration for declaration in declarations.values()}
 
 
 def _canonical(item: Json) -> Json:
@@ -132,12 +120,12 @@ Translated = list[tuple[int, Json]]
 
 def _translated(items: Sequence[Json], declarations: Mapping[str, Declaration], names: Names) -> Translated:
     told = approvals(items)
-    by_receipt = _by_receipt(declarations)
-    teller = _Teller(by_receipt, names, told.answered, told.run)
+    known = by_receipt(declarations.values())
+    teller = _Teller(known, names, told.answered, told.run)
     ids = _CallIds(item["call_id"] for item in items if item["type"] == "function_call")
     line = _Line()
     for place, item in enumerate(items):
-        if not _is_receipt(item, by_receipt):
+        if not _is_receipt(item, known):
             line.take(place, item)
             continue
         for replayed in teller.told(item):
@@ -244,13 +232,17 @@ class _Teller:
         offered = (name for (label, _), name in self.names.items() if label == tool_type)
         arguments, error = item.get("arguments"), item.get("error")
         return Replayed(
-            next(offered, function_name(tool_type)),
+            next(offered, _plain_name(tool_type)),
             arguments if isinstance(arguments, str) else "{}",
             failure_told(error) if isinstance(error, str) else UNREADABLE,
         )
 
     def _name(self, label: str, own_name: str) -> str:
-        return self.names.get((label, own_name)) or function_name(own_name)
+        return self.names.get((label, own_name)) or _plain_name(own_name)
+
+
+def _plain_name(tool_name: str) -> str:
+    return fit_letters(tool_name)[:LONGEST] or "_"
 
 
 def _named(item: Json) -> str:

@@ -69,6 +69,10 @@ class Used:
         )
 
 
+FREE_PRICES: Final[Json] = {"input": 0, "cached_input": 0, "output": 0}
+"""Those of a model that has none."""
+
+
 def cost(used: Used, prices: Json | None) -> int:
     """What was used costs so many nano-units, rounded up; at most `MOST`."""
     if not prices:

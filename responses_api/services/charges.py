@@ -9,13 +9,12 @@ from responses_api.protocol.fold import fold
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
 from responses_api.protocol.rounds import rounds_in, said_by_model
-from responses_api.quotas.spending import Used, cost, guessed, said_in, strings
+from responses_api.quotas.spending import FREE_PRICES, Used, cost, guessed, said_in, strings
 from responses_api.services.hosted import is_ours
 from tenants.ledger import Entry
 
 _LONGEST_MS: Final = 2**31 - 1
 _CODE_LENGTH: Final = 64
-_FREE_PRICES: Final[Json] = {"input": 0, "cached_input": 0, "output": 0}
 
 
 def entry_of(
@@ -28,7 +27,7 @@ def entry_of(
 ) -> Entry:
     """The ledger's row of a job that ends now. `used` is what this attempt used; None is nothing."""
     whole = Used.from_plain(job.spent).plus(used or Used())
-    prices, reserved = job.prices or _FREE_PRICES, job.reserved or {}
+    prices, reserved = job.prices or FREE_PRICES, job.reserved or {}
     return Entry(
         response_id=job.response_id,
         tenant_id=uuid.UUID(job.tenant_id),

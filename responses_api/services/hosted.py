@@ -16,7 +16,7 @@ import structlog
 from pydantic import TypeAdapter
 
 from responses_api.protocol import file_search
-from responses_api.protocol.hosted import Declaration
+from responses_api.protocol.hosted import Declaration, by_receipt
 from responses_api.protocol.server_tools import is_receipt
 from responses_api.protocol.validation import is_vendor_type
 
@@ -48,9 +48,7 @@ def declarations() -> Mapping[str, Declaration]:
 
 def is_ours(item_type: str) -> bool:
     """Whether items of a type, in either spelling, are receipts of tools that the service runs."""
-    return is_receipt(item_type) or any(
-        declaration.receipt_type == item_type for declaration in declarations().values()
-    )
+    return is_receipt(item_type) or item_type in by_receipt(declarations().values())
 
 
 @cache

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from responses_api.protocol.approvals import approvals, check_approvals, used
+from responses_api.protocol.approvals import check_approvals, used
 from responses_api.protocol.egress import EgressError, check_url
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.given_receipts import receipt_type
@@ -54,9 +54,7 @@ async def check_tools_said(
     check_receipts(given, declarations())
     if not any(receipt_type(item) == MCP_APPROVAL_RESPONSE for item in given):
         return
-    context = [*history, *given]
-    check_approvals(context, len(history), tools)
-    to_run = approvals(context).to_run(len(history))
+    to_run = check_approvals([*history, *given], len(history), tools)
     if not to_run:
         return
     before = await in_database(claimed, tenant_id, [answer.key for answer in to_run])

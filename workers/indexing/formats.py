@@ -1,13 +1,8 @@
 """Which format a file is of: by what it begins with, else by what it is called. What a client says of it is a hint."""
 
-from collections.abc import Callable
 from enum import Enum
 from pathlib import PurePath
 from typing import Final
-
-from workers.indexing.document import Document
-
-Reader = Callable[[bytes], Document]
 
 
 class Format(Enum):

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import structlog
 
-from responses_api.protocol.hosted import Declaration
+from responses_api.protocol.hosted import Declaration, by_receipt
 from responses_api.protocol.plain import Json
 from responses_api.protocol.server_tools import canonical_type
 from workers.backends.logprobs import cut_logprobs
@@ -92,10 +92,10 @@ class Citing:
 
 def citable(items: Iterable[Json], declarations: Iterable[Declaration]) -> dict[str, Json]:
     """What may be cited of the receipts in a conversation, as `Citing.know` takes it."""
-    by_receipt = {declaration.receipt_type: declaration for declaration in declarations}
+    known = by_receipt(declarations)
     citations: dict[str, Json] = {}
     for item in items:
-        declaration = by_receipt.get(canonical_type(item["type"]))
+        declaration = known.get(canonical_type(item["type"]))
         if declaration is None:
             continue
         try:

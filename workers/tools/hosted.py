@@ -8,7 +8,6 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 import structlog
@@ -17,6 +16,7 @@ from django.conf import settings
 from responses_api.protocol.hosted import Declaration
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Tool
+from workers.tools.arguments import read_arguments
 from workers.tools.provider import Offered, Ran, Setting, Step
 
 log = structlog.get_logger(__name__)
@@ -80,11 +80,11 @@ class HostedProvider:
 
     def begun(self, offered: Offered, arguments: str) -> Json:
         """The receipt of a call that begins now."""
-        return self._receipt("in_progress", self._begun(_read(arguments) or {}))
+        return self._receipt("in_progress", self._begun(read_arguments(arguments) or {}))
 
     async def run(self, offered: Offered, arguments: str, tell: Step) -> Ran:
         """Run one call. Raises nothing but `CancelledError`."""
-        read = _read(arguments)
+        read = read_arguments(arguments)
         if read is None:
             return self._failed({}, "The arguments are not a JSON object.")
         try:
@@ -101,7 +101,7 @@ class HostedProvider:
 
     def refused(self, offered: Offered, arguments: str, why: str) -> Ran:
         """The receipt of a call that was not run."""
-        return self._failed(_read(arguments) or {}, why)
+        return self._failed(read_arguments(arguments) or {}, why)
 
     async def close(self) -> None:
         """It holds nothing."""
@@ -131,12 +131,3 @@ class HostedProvider:
     def _log(self, event: str, error: Exception) -> None:
         # Without its text, which may quote what the model wrote.
         log.error(event, tool=self._tool.declaration.type, error=type(error).__name__)
-
-
-def _read(arguments: str) -> dict[str, Any] | None:
-    """The arguments as the model meant them, none being an empty object; None where they are no JSON object."""
-    try:
-        read = orjson.loads(arguments or "{}")
-    except orjson.JSONDecodeError:
-        return None
-    return read if isinstance(read, dict) else None

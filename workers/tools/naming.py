@@ -4,16 +4,13 @@ A tool keeps its plain name where nobody else has it; else the label of its entr
 always makes the same names: a prompt cache depends on them, and so does a conversation that goes on.
 """
 
-import re
 from collections import Counter
 from collections.abc import Container, Sequence
 from hashlib import sha256
 from typing import Final
 
-LONGEST: Final = 64
-"""The most characters that a function's name may have (specification: `FunctionToolParam`)."""
+from responses_api.protocol.function_names import LONGEST, fit_letters
 
-_UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
 _DIGEST_LENGTH: Final = 8
 
 
@@ -38,7 +35,7 @@ def function_names(tools: Sequence[tuple[str, str]], taken: Container[str]) -> l
 
 def _fit(name: str) -> str:
     """A name as a function may have it. One that loses something for that is told apart by a digest of all of it."""
-    fit = _UNFIT.sub("_", name)
+    fit = fit_letters(name)
     if 0 < len(fit) <= LONGEST:
         return fit
     return _with_digest(fit, name)

@@ -2,7 +2,6 @@
 names that are names of functions, with schemas that are schemas of arguments, no more and no longer than there is room.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -11,6 +10,8 @@ from typing import Any, Final
 import orjson
 from mcp_types import Tool as ServersTool
 
+from responses_api.protocol.function_names import LONGEST, fit_letters
+from responses_api.protocol.mcp import LONGEST_NAME
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted, safe_text
 from workers.tools.mcp.failures import McpFailure
@@ -18,10 +19,6 @@ from workers.tools.mcp.failures import McpFailure
 MOST_OFFERED: Final = 256
 MOST_BYTES: Final = 512 * 1024
 MOST_BYTES_OF_ONE: Final = 64 * 1024
-_LONGEST_NAME: Final = 64
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST_TOLD: Final = 256
-"""The longest name that a receipt may have which comes back as input (`given_receipts`)."""
 _INTEGERS: Final = range(-(1 << 63), 1 << 64)
 """Those that can be stored as such; JSON knows no bounds."""
 _MOST_FLOAT: Final = 1 << 1023
@@ -83,9 +80,9 @@ def listed(
     meant = [tool for tool in told if allowed.matches(tool)]
     for tool in meant:
         length = len(str(tool["name"]))
-        if not 0 < length <= _LONGEST_TOLD:
+        if not 0 < length <= LONGEST_NAME:
             raise McpFailure(
-                f"offers a tool whose name has {length} characters; it must have 1 to {_LONGEST_TOLD}. "
+                f"offers a tool whose name has {length} characters; it must have 1 to {LONGEST_NAME}. "
                 f"{_NARROW}"
             )
     return bounded([_storable(tool, without_secrets) for tool in meant])
@@ -133,7 +130,7 @@ def functions(tools: Sequence[Json], about: str | None = None) -> list[Json]:
     taken: set[str] = set()
     made: list[Json] = []
     for tool in tools:
-        name = _free(_NOT_IN_NAMES.sub("_", tool["name"])[:_LONGEST_NAME] or "tool", taken)
+        name = _free(fit_letters(tool["name"])[:LONGEST] or "tool", taken)
         taken.add(name)
         made.append(
             {
@@ -151,7 +148,7 @@ def _free(name: str, taken: set[str]) -> str:
     number, free = 2, name
     while free in taken:
         end = f"_{number}"
-        free, number = name[: _LONGEST_NAME - len(end)] + end, number + 1
+        free, number = name[: LONGEST - len(end)] + end, number + 1
     return free
 
 

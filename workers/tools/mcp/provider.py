@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-import orjson
 import structlog
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Tool
-from responses_api.protocol.server_tools import MCP_CALL, MCP_LIST_TOOLS
+from responses_api.protocol.receipts import mcp_call
+from responses_api.protocol.server_tools import MCP_LIST_TOOLS
 from responses_api.protocol.wording import quoted, safe_text
+from workers.tools.arguments import read_arguments
 from workers.tools.mcp.connection import Connection
 from workers.tools.mcp.connections import McpConnections
 from workers.tools.mcp.failures import McpFailure
@@ -117,16 +118,8 @@ class McpProvider:
         output: str | None = None,
         error: str | None = None,
     ) -> Json:
-        return {
-            "type": MCP_CALL,
-            "server_label": self._entry["server_label"],
-            "name": offered.tool.name,
-            "arguments": arguments,
-            "output": output,
-            "error": error,
-            "approval_request_id": None,
-            "status": status,
-        }
+        label, name = self._entry["server_label"], offered.tool.name
+        return mcp_call(label, name, arguments, status, output=output, error=error)
 
     def _said(self, failure: McpFailure) -> str:
         """The failure as a sentence for the client and the model; the log is told why, without content."""
@@ -142,10 +135,7 @@ class McpProvider:
 
 def _read(arguments: str) -> dict[str, Any]:
     """The arguments that a model has written. Raises `McpFailure` for what no tool could be called with."""
-    try:
-        read = orjson.loads(arguments or "{}")
-    except orjson.JSONDecodeError:
-        read = None
-    if not isinstance(read, dict):
+    read = read_arguments(arguments)
+    if read is None:
         raise McpFailure("was not asked: the arguments of the call are no JSON object.")
     return read
