@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.e2e.conftest import FIRST_NUMBER
 from tests.support.client import wait_until
 from tests.support.service import Service
 
-_NUMBERS_APART = 36
 _SECONDS = 20
 _CHROMIUM = os.environ.get("ANTIPHON_TEST_CHROMIUM") or shutil.which("chromium")
 OPERATOR, PASSWORD = "operator", "a long enough password"
@@ -26,13 +24,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         pytest.skip(
             "there is no Chromium: install Debian's package chromium, or name one in ANTIPHON_TEST_CHROMIUM"
         )
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    number = FIRST_NUMBER + _NUMBERS_APART + int(worker.removeprefix("gw"))
     folder = tmp_path_factory.mktemp("site")
     mails = folder / "mails"
     mails.mkdir()
     settings = {"ANTIPHON_SIGNUP": "open", "EMAIL_URL": f"filemail://{mails}"}
-    with Service(f"antiphon_browser_{worker}", number, folder, settings) as service:
+    with Service("browser", folder, settings) as service:
         yield service
 
 

@@ -1,6 +1,5 @@
 """One running service for each process of the test run, and its logs beside every failure."""
 
-import os
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,16 +14,11 @@ from tests.support.processes import Process
 from tests.support.service import MODEL, Service
 from tests.support.upstream import ScriptedUpstream
 
-FIRST_NUMBER = 16
-"""Valkey databases below this one belong to the test processes themselves."""
-
 
 @pytest.fixture(scope="session")
 def running_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The service, started when the first test asks for it."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    number = FIRST_NUMBER + int(worker.removeprefix("gw"))
-    with Service(f"antiphon_e2e_{worker}", number, tmp_path_factory.mktemp("service")) as service:
+    with Service("e2e", tmp_path_factory.mktemp("service")) as service:
         yield service
 
 

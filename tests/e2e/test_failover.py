@@ -4,7 +4,6 @@ No client sees an error that the other backend could have served, none is answer
 workers share opens, lets single requests try, and closes when the backend is well again.
 """
 
-import os
 import random
 import time
 from collections import Counter
@@ -26,7 +25,6 @@ from tests.support.client import Answer, Client, Exchange, Json, wait_until
 from tests.support.service import Service
 from tests.support.upstream import ScriptedUpstream
 
-NUMBER: Final = 60
 MODEL: Final = "served-twice"
 FAILING: Final = "failing"
 REQUESTS, AT_ONCE = 500, 32
@@ -71,10 +69,9 @@ class Field:
 @pytest.fixture
 def field(tmp_path: Path) -> Iterator[Field]:
     """All of it, begun."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     with ExitStack() as stack:
         failing, steady = (stack.enter_context(ScriptedUpstream(actor=True)) for _ in range(2))
-        service = Service(f"antiphon_failover_{worker}", NUMBER + worker, tmp_path, SETTINGS)
+        service = Service("failover", tmp_path, SETTINGS)
         stack.enter_context(service)
         patience = ("--connect-timeout", "1", "--first-byte-timeout", "2")
         first, then = ("--position", "0", *patience), ("--position", "1")

@@ -1,6 +1,5 @@
 """Hosted tools in the running service: file search, and the tool that ARCHITECTURE.md shows."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ from tests.support.client import Client, Json
 from tests.support.service import Service
 
 ROOT = Path(__file__).parents[2]
-NUMBER = 56
 SEARCH: Json = {"type": "antiphon:file_search"}
 DICE: Json = {"type": "acme:dice"}
 HERONS = b"# Herons\n\nThe grey heron stands in shallow water and waits for fish."
@@ -39,11 +37,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of its own, with a package installed that adds a tool."""
     site = tmp_path_factory.mktemp("site")
     install(site)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    number = NUMBER + int(worker.removeprefix("gw"))
     settings = {"PYTHONPATH": str(site)}
     folder = tmp_path_factory.mktemp("tools")
-    with Service(f"antiphon_tools_{worker}", number, folder, settings) as running:
+    with Service("tools", folder, settings) as running:
         yield running
 
 

@@ -42,7 +42,6 @@ FORCE = (
     else Force(120, webs=2, workers=2, kills=1, kill_every=1, tries=12, pause=(0.1, 0.6))
 )
 PLACES = 60 if IS_FULL else 18
-NUMBER = 40
 PRICES = (10**9, 2 * 10**9)
 SETTINGS = {
     "ANTIPHON_LEASE_SECONDS": "2",
@@ -67,10 +66,9 @@ class Field:
 @pytest.fixture
 def field(tmp_path: Path) -> Iterator[Field]:
     """The service, begun; its processes are killed at the end, for nothing is left to be told by them."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     with ExitStack() as stack:
         upstream = stack.enter_context(MeteredUpstream())
-        service = Service(f"antiphon_proof_{worker}", NUMBER + int(worker), tmp_path, SETTINGS)
+        service = Service("proof", tmp_path, SETTINGS)
         stack.enter_context(service)
         prices = ("--price", f"{PRICES[0] // 10**9},{PRICES[1] // 10**9}")
         stack.enter_context(service.backend("metered", upstream.base_url, *MODELS, options=prices))

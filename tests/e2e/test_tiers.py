@@ -14,14 +14,12 @@ import redis
 from kombu import Connection
 
 from responses_api.dispatch import AMQP_QUEUE, QUEUES
-from tests.e2e.conftest import FIRST_NUMBER
 from tests.support.chat import chat_stream
 from tests.support.checks import assert_unknown_to, checked_stream, output_text
 from tests.support.client import wait_until
 from tests.support.service import Service
 
 AMQP_VARIABLE = "ANTIPHON_TEST_AMQP_URL"
-NUMBERS_APART = 24
 
 needs_amqp = pytest.mark.skipif(AMQP_VARIABLE not in os.environ, reason=f"{AMQP_VARIABLE} is not set")
 
@@ -41,10 +39,8 @@ def busy(request: pytest.FixtureRequest) -> Iterator[Service]:
 @pytest.fixture
 def amqp_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service with RabbitMQ as its broker."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    number = FIRST_NUMBER + NUMBERS_APART + int(worker.removeprefix("gw"))
     settings = {"CELERY_BROKER_URL": os.environ[AMQP_VARIABLE]}
-    with Service(f"antiphon_amqp_{worker}", number, tmp_path_factory.mktemp("amqp"), settings) as service:
+    with Service("amqp", tmp_path_factory.mktemp("amqp"), settings) as service:
         yield service
 
 

@@ -31,23 +31,29 @@ UPSTREAM_MODEL = "upstream-model"
 UPSTREAM_KEY = "sk-upstream-secret"
 READY_SECONDS = 40.0
 
+FIRST_DATABASE = 16
+"""Valkey databases below this one belong to the test processes themselves, the last one to a test of all keys."""
+
+_DATABASES = range(FIRST_DATABASE, 63)
+_taken: set[int] = set()
+
 
 class Service:
     """The processes and what a test needs to talk to them.
 
-    `name` keeps services that run at the same time apart; `number` is their Valkey database. `settings` are
-    environment variables on top of the defaults of a test service.
+    `name` keeps the databases of services that run at the same time apart. `settings` are environment variables on top
+    of the defaults of a test service.
     """
 
-    def __init__(self, name: str, number: int, folder: Path, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, name: str, folder: Path, settings: dict[str, str] | None = None) -> None:
         self.folder = folder
         self.port = free_port()
         self.root_url = f"http://127.0.0.1:{self.port}"
         self.base_url = f"{self.root_url}/v1"
         self.root = Client(self.root_url)
         self.upstream = ScriptedUpstream(actor=True)
-        self._name = name
-        self._number = number
+        self._name = f"antiphon_{name}_{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')}"
+        self._number = -1
         self._servers = {key: os.environ[key] for key in ("DATABASE_URL", "VALKEY_URL")}
         self._settings = settings or {}
         self.env: dict[str, str] = {}
@@ -58,6 +64,7 @@ class Service:
     def start(self) -> Self:
         """Bring everything up and return when the service says it is ready."""
         self.upstream.start()
+        self._number = take_database()
         self.env = self._environment()
         parts = self._parts()
         parts.logs.mkdir(parents=True, exist_ok=True)
@@ -83,6 +90,7 @@ class Service:
             process.stop()
         self.upstream.stop()
         drop_database(self._servers["DATABASE_URL"], self._name)
+        _taken.discard(self._number)
 
     def __enter__(self) -> Self:
         try:
@@ -232,6 +240,19 @@ class Service:
             if not process.running:
                 raise ChildProcessError(f"{process.name} has ended")
         return _answers(self.root)
+
+
+def take_database() -> int:
+    """A Valkey database that no other service of this run has: two on one number would take each other's jobs."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    of_this_process = _DATABASES[worker :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))]
+    number = next((number for number in of_this_process if number not in _taken), None)
+    if number is None:
+        raise RuntimeError(
+            f"each of {of_this_process} is the database of a running service: stop one of them"
+        )
+    _taken.add(number)
+    return number
 
 
 def adding(

@@ -1,6 +1,5 @@
 """A service that may reach servers on loopback and logs all that it can, and a real MCP server beside it."""
 
-import os
 from collections.abc import Iterator
 
 import openai
@@ -11,7 +10,6 @@ from tests.support.mcp_server import RealMcpServer
 from tests.support.service import MODEL, Service, adding
 from tests.support.upstream import ScriptedUpstream
 
-NUMBER = 52
 SETTINGS = {
     "ANTIPHON_EGRESS_ALLOW": "127.0.0.0/8",
     "ANTIPHON_TOOL_SECONDS": "5",
@@ -29,9 +27,7 @@ KINDS = {
 @pytest.fixture(scope="session")
 def running_mcp_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The service, with a model on a backend of each kind."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    number = NUMBER + int(worker.removeprefix("gw"))
-    with Service(f"antiphon_mcp_{worker}", number, tmp_path_factory.mktemp("mcp"), SETTINGS) as service:
+    with Service("mcp", tmp_path_factory.mktemp("mcp"), SETTINGS) as service:
         others = [(kind, model) for kind, model in KINDS.items() if model != MODEL]
         service.manage_all(
             *(adding(kind, service.upstream.base_url, model, kind=kind) for kind, model in others)

@@ -268,7 +268,9 @@ def test_a_model_whose_targets_do_not_take_the_tool_says_what_they_take(
         "tools[1].type",
         "unsupported_value",
     )
-    assert "function, acme:*, web_search" in refused.error["message"]
+    assert refused.error["message"].endswith(
+        "it serves: function, mcp, antiphon:file_search, acme:*, web_search."
+    )
     assert upstream.requests() == []
 
 
