@@ -18,6 +18,7 @@ from responses_api.services.offload import off_loop_if
 from responses_api.services.sealed import opened, sealed_bytes
 from workers.attachments import as_taken
 from workers.media import with_content
+from workers.uploaded import with_uploads
 
 _MUCH_BYTES: Final = 1 << 20
 _NO_NAMES: Final[Mapping[tuple[str, str], str]] = {}
@@ -25,14 +26,16 @@ _NO_NAMES: Final[Mapping[tuple[str, str], str]] = {}
 
 async def opened_beside(job: Job, names: Mapping[tuple[str, str], str] = _NO_NAMES) -> Job:
     """The job with every sealed item opened (beside the event loop where there is much of it), its images and files
-    seen to, those by address fetched where its backend wants that, its answer no longer than its tenant's quotas
-    provide for, no tool that its policies keep from it, and calls in the place of receipts: of tools by the `names`
-    that they are offered under (see `protocol.replay`).
+    seen to, the uploaded ones read and those by address fetched where its backend wants that, its answer no longer than
+    its tenant's quotas provide for, no tool that its policies keep from it, and calls in the place of receipts: of
+    tools by the `names` that they are offered under (see `protocol.replay`).
 
-    Raises `ProtocolError` 400 as `services.sealed.opened`, `attachments.as_taken` and `media.with_content` do.
+    Raises `ProtocolError` 400 as `services.sealed.opened`, `attachments.as_taken`, `uploaded.with_uploads` and
+    `media.with_content` do.
     """
     job = await off_loop_if(sealed_bytes(job) > _MUCH_BYTES, opened, job)
-    return _without_receipts(await with_content(as_taken(_with_offered_tools(_capped(job)))), names)
+    job = as_taken(_with_offered_tools(_capped(job)))
+    return _without_receipts(await with_content(await with_uploads(job)), names)
 
 
 def _without_receipts(job: Job, names: Mapping[tuple[str, str], str]) -> Job:

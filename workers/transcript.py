@@ -46,13 +46,14 @@ def _refusal(part: Json) -> str:
 
 
 def _image(part: Json) -> str:
-    return f"(an image: {_address(part.get('image_url'))})"
+    return f"(an image: {_where(part, 'image_url')})"
 
 
 def _file(part: Json) -> str:
     name = part.get("filename") or "without a name"
-    where = _address(part.get("file_url")) if part.get("file_url") else _size(part.get("file_data") or "")
-    return f"(a file, {name}: {where})"
+    if part.get("file_data"):
+        return f"(a file, {name}: {_size(part['file_data'])})"
+    return f"(a file, {name}: {_where(part, 'file_url')})"
 
 
 def _video(part: Json) -> str:
@@ -61,6 +62,11 @@ def _video(part: Json) -> str:
 
 def _unknown(part: Json) -> str:
     return f"({part['type']}) {encode(part).decode()}"
+
+
+def _where(part: Json, field: str) -> str:
+    """Where the content of a part is: at an address, or in an uploaded file."""
+    return f"uploaded as {part['file_id']}" if part.get("file_id") else _address(part.get(field))
 
 
 def _address(url: str | None) -> str:

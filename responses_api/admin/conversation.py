@@ -81,13 +81,18 @@ def _refusal_part(part: Json) -> Iterable[Part]:
 
 
 def _image_part(part: Json) -> Iterable[Part]:
-    url = part["image_url"]
     label = f"Image, detail {part['detail']}" if part.get("detail") else "Image"
+    if part.get("file_id"):
+        yield Part("note", f"uploaded as {part['file_id']}", label)
+        return
+    url = part["image_url"]
     yield Part("picture", "", label, picture(url)) if picture(url) else _address(label, url)
 
 
 def _file_part(part: Json) -> Iterable[Part]:
     label = f"File {part.get('filename') or ''}".strip()
+    if part.get("file_id"):
+        yield Part("note", f"uploaded as {part['file_id']}", label)
     if part.get("file_url"):
         yield _address(label, part["file_url"])
     if part.get("file_data"):

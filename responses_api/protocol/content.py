@@ -19,7 +19,6 @@ from responses_api.protocol.validation import (
     WHOLE,
     by_type,
     refusal,
-    unsupported,
 )
 from responses_api.protocol.wording import safe_text
 
@@ -56,22 +55,29 @@ def _check_http_url(url: str) -> str:
     return url
 
 
-def _refuse_file_id(value: Any) -> None:
-    if value is not None:
-        raise unsupported(
-            "is not supported: models read no uploaded files by their ids yet, send the content or its URL"
-        )
-
-
 def without_nulls(value: Json) -> Json:
     """The same object without its null fields."""
     return {key: entry for key, entry in value.items() if entry is not None}
 
 
+def _canonical_image(part: Json) -> Json:
+    part = without_nulls(part)
+    if "file_id" not in part:
+        if "image_url" not in part:
+            raise refusal("is required, unless 'file_id' is given", at="image_url")
+        return part
+    if "image_url" in part:
+        raise refusal("cannot be given together with 'image_url'", at="file_id")
+    return {**part, "image_url": None}
+
+
 def _canonical_file(part: Json) -> Json:
     part = without_nulls(part)
-    if "file_data" not in part and "file_url" not in part:
-        raise refusal("is required, unless 'file_url' is given", at="file_data")
+    content = [field for field in ("file_data", "file_url") if field in part]
+    if "file_id" in part and content:
+        raise refusal(f"cannot be given together with '{content[0]}'", at="file_id")
+    if "file_id" not in part and not content:
+        raise refusal("is required, unless 'file_url' or 'file_id' is given", at="file_data")
     return part
 
 
@@ -91,11 +97,7 @@ _WRAPPED_URL_SCHEMA = {
     "required": ["url"],
 }
 
-FileId = Annotated[
-    Any,
-    BeforeValidator(_refuse_file_id),
-    WithJsonSchema({"type": "null", "description": "Models do not read uploaded files by their ids yet."}),
-]
+FileId = Annotated[str, Field(min_length=1, description="A file that was uploaded to `/v1/files`.")]
 ImageUrl = Annotated[
     str,
     Field(max_length=IMAGE_URL_LIMIT),
@@ -116,19 +118,19 @@ class InputText(TypedDict):
 
 
 class InputImage(TypedDict):
-    """An image by URL, or inline as a data URL."""
+    """An image by URL, inline as a data URL, or by the id of an uploaded file."""
 
     type: Literal["input_image"]
-    file_id: NotRequired[FileId]
-    image_url: ImageUrl
+    file_id: NotRequired[FileId | None]
+    image_url: NotRequired[ImageUrl | None]
     detail: NotRequired[Literal["low", "high", "auto"] | None]
 
 
 class InputFile(TypedDict):
-    """A file by URL, or inline as base64."""
+    """A file by URL, inline as base64, or by the id of an uploaded one."""
 
     type: Literal["input_file"]
-    file_id: NotRequired[FileId]
+    file_id: NotRequired[FileId | None]
     filename: NotRequired[str | None]
     file_data: NotRequired[Annotated[str, Field(min_length=1, max_length=FILE_DATA_LIMIT)] | None]
     file_url: NotRequired[HttpUrl | None]
@@ -232,7 +234,7 @@ class _OfToolOutputType(TypedDict):
 
 InputPart = Annotated[
     Annotated[InputText, Tag("~input_text")]
-    | Annotated[InputImage, AfterValidator(without_nulls), Tag("~input_image")]
+    | Annotated[InputImage, AfterValidator(_canonical_image), Tag("~input_image")]
     | Annotated[InputFile, AfterValidator(_canonical_file), Tag("~input_file")]
     | Annotated[_OfInputType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],
     by_type("input_text", "input_image", "input_file"),
@@ -255,7 +257,7 @@ OutputPart = Annotated[
 
 ToolOutputPart = Annotated[
     Annotated[InputText, Tag("~input_text")]
-    | Annotated[InputImage, AfterValidator(without_nulls), Tag("~input_image")]
+    | Annotated[InputImage, AfterValidator(_canonical_image), Tag("~input_image")]
     | Annotated[InputFile, AfterValidator(_canonical_file), Tag("~input_file")]
     | Annotated[InputVideo, Tag("~input_video")]
     | Annotated[_OfToolOutputType, Tag(UNKNOWN_TYPE), SkipJsonSchema()],

@@ -76,6 +76,11 @@ class Job:
         return bool(self.request.get("background"))
 
     @property
+    def is_told_shorter(self) -> bool:
+        """Whether its conversation is compacted, not answered."""
+        return self.purpose == "compact" or bool(self.request.get("compacts"))
+
+    @property
     def context(self) -> list[Json]:
         """The whole conversation: the history, then the new input."""
         return [*self.history, *self.input_items]

@@ -54,15 +54,16 @@ def bound(
     most_output: int,
     purpose: Purpose,
     generates: bool = True,
+    named_bytes: int = 0,
 ) -> Bound:
-    """The bound of a request on this context (lists of items).
+    """The bound of a request on this context (lists of items), with files of so many `named_bytes` that it names by id.
 
     `most_output` is the longest answer that is reserved for where the client names no limit; then the answer is cut
     there, if a hard limit of tokens or money is among `checks`. One that does not `generates` needs nothing.
     """
     if not generates:
         return Bound(0, 0, None)
-    read = _most_input(request, context)
+    read = _most_input(request, context) + named_bytes
     said, cap = request.max_output_tokens, None
     if said is None:
         said = _allowance(checks, prices, context_window, most_output)

@@ -32,6 +32,7 @@ from responses_api.services.finish import charge_unrun
 from responses_api.services.following import follow_journal, follow_running
 from responses_api.services.keeping import as_kept
 from responses_api.services.listening import Ear, Listener, Recover, Said
+from responses_api.services.named_files import check_named_files
 from responses_api.services.offload import off_loop_if
 from responses_api.services.pinning import pinned
 from responses_api.services.prepared import Asked, Prepared
@@ -112,8 +113,9 @@ async def prepare(
         log.error("Valkey does not answer", error=type(error).__name__)
         raise _NOT_HANDED_OVER.anew() from error
     await check_tools_said(context.history, context.given, request.tools, principal.tenant_id)
+    named_bytes = await check_named_files(context.history, context.given, principal.tenant_id)
     asked = Asked(principal, request, dialect, request_id, purpose, reserved_id, generates)
-    return await off_loop_if(context.size > MANY_ITEMS, asked.prepared, model, context, inbox)
+    return await off_loop_if(context.size > MANY_ITEMS, asked.prepared, model, context, named_bytes, inbox)
 
 
 def admission(prepared: Prepared) -> AbstractAsyncContextManager[dict[str, str]]:

@@ -43,8 +43,11 @@ class Asked:
     reserved_id: str | None
     generates: bool
 
-    def prepared(self, model: ServedModel, context: Context, inbox: Inbox) -> Prepared:
-        """The job, and what it has to keep. Raises `ProtocolError` 400 for a context that makes no sense."""
+    def prepared(self, model: ServedModel, context: Context, named_bytes: int, inbox: Inbox) -> Prepared:
+        """The job, and what it has to keep; the files that it names by their ids hold so many bytes.
+
+        Raises `ProtocolError` 400 for a context that makes no sense.
+        """
         context.check()
         made_at = now()
         limited = _checks(self.principal, self.request.model, made_at, self.purpose)
@@ -57,6 +60,7 @@ class Asked:
             most_output=settings.RESERVED_OUTPUT_TOKENS,
             purpose=self.purpose,
             generates=self.generates,
+            named_bytes=named_bytes,
         )
         job = replace(
             self._job(model, context, inbox.name, made_at),

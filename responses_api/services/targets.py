@@ -122,7 +122,7 @@ def _media(item: Json, index: int, targets: Sequence[Target]) -> Iterator[Need]:
         refusal = no_addresses(param)
         if fetches:
             try:
-                check_url(address.url, rules())
+                check_url(address.value, rules())
             except EgressError as error:
                 taken, refusal = ("sent",), not_fetched(param, str(error))
         yield Need(partial(_takes_address, taken, address.part_type), refusal)

@@ -103,6 +103,7 @@ _GENERATED: Final = (
     r.APPROVAL_USED,
     r.TOO_LONG,
     r.NOT_FETCHED,
+    r.NOT_USABLE,
     r.REJECTED,
     r.NO_MODEL,
     r.NO_BACKEND,

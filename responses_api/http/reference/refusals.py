@@ -279,6 +279,15 @@ NOT_FETCHED: Final = _the(
         code="url_not_fetched",
     ),
 )
+NOT_USABLE: Final = _the(
+    "An uploaded file that the input names is not kept here (any more), is no image where one is asked for, or all of "
+    "them together are too much for a model.",
+    invalid_request(
+        "The file in 'input[0].content[1].file_id' is not kept here: 'file_1'.",
+        param="input[0].content[1].file_id",
+        code="file_not_usable",
+    ),
+)
 REJECTED: Final = _the(
     "The model's backend refused the request, in its own words.",
     invalid_request(

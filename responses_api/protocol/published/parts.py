@@ -21,18 +21,20 @@ class InputTextPart(TypedDict):
 
 @shape
 class InputImagePart(TypedDict):
-    """An image by URL, or inline as a data URL."""
+    """An image by URL, inline as a data URL, or by the id of an uploaded file."""
 
     type: Literal["input_image"]
-    image_url: str
+    image_url: str | None
+    file_id: NotRequired[str]
     detail: Literal["low", "high", "auto"]
 
 
 @shape
 class InputFilePart(TypedDict):
-    """A file by URL, or inline as base64."""
+    """A file by URL, inline as base64, or by the id of an uploaded one."""
 
     type: Literal["input_file"]
+    file_id: NotRequired[str]
     filename: NotRequired[str]
     file_data: NotRequired[str]
     file_url: NotRequired[str]

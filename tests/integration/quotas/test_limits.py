@@ -21,6 +21,7 @@ from tests.integration.quotas.conftest import (
 )
 from tests.support.chat import chat_stream
 from tests.support.client import Client, wait_until
+from tests.support.forms import upload
 from tests.support.upstream import ScriptedUpstream
 
 BEGUN = chat_stream("Hel", "lo there", finish=None, usage=None, done=False)
@@ -224,3 +225,16 @@ def wait_for_a_fresh_minute() -> None:
     """What a test does must not fall into two minutes."""
     if time.time() % 60 > 50:
         wait_until(lambda: time.time() % 60 < 50, timeout=15, what="the next minute")
+
+
+def test_a_file_that_is_named_by_its_id_counts_as_much_as_its_content(
+    friend: Client, set_limit: SetLimit, upstream: ScriptedUpstream
+) -> None:
+    file_id = upload(friend, b"%PDF-" + bytes(50_000), "paper.pdf").json()["id"]
+    asked = {"role": "user", "content": [{"type": "input_file", "file_id": file_id}]}
+    set_limit("tokens_per_minute", 40_000)
+    answer = friend.create(input=[asked], max_output_tokens=16)
+    assert (answer.status, answer.error["code"]) == (429, "rate_limit_exceeded")
+    assert upstream.requests() == []
+    set_limit("tokens_per_day", 60_000)
+    assert friend.create(input="Hello", max_output_tokens=16).status == 200

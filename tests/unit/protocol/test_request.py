@@ -181,6 +181,14 @@ def test_items_become_canonical(sent: Json, expected: Json) -> None:
             {"type": "input_file", "filename": None, "file_url": "https://h/f.pdf"},
             {"type": "input_file", "file_url": "https://h/f.pdf"},
         ),
+        (
+            {"type": "input_file", "file_id": "file_1", "file_data": None},
+            {"type": "input_file", "file_id": "file_1"},
+        ),
+        (
+            {"type": "input_image", "file_id": "file_1"},
+            {"type": "input_image", "file_id": "file_1", "image_url": None},
+        ),
     ],
 )
 def test_parts_become_canonical_in_messages_and_tool_outputs(sent: Json, expected: Json) -> None:

@@ -117,8 +117,16 @@ def test_an_empty_input_needs_a_previous_response(empty: object) -> None:
         (user({"type": "input_image"}), "input[0].content[0].image_url"),
         (user({"type": "input_image", "image_url": "ftp://h"}), "input[0].content[0].image_url"),
         (user({"type": "input_image", "image_url": "data:text/plain,x"}), "input[0].content[0].image_url"),
-        (user({"type": "input_image", "file_id": "f"}), "input[0].content[0].file_id"),
-        (user({"type": "input_file", "file_id": "f"}), "input[0].content[0].file_id"),
+        (user({"type": "input_image", "file_id": 5}), "input[0].content[0].file_id"),
+        (user({"type": "input_file", "file_id": ""}), "input[0].content[0].file_id"),
+        (
+            user({"type": "input_image", "file_id": "f", "image_url": "https://h/i.png"}),
+            "input[0].content[0].file_id",
+        ),
+        (
+            user({"type": "input_file", "file_id": "f", "file_url": "https://h/f"}),
+            "input[0].content[0].file_id",
+        ),
         (user({"type": "input_file", "filename": "f"}), "input[0].content[0].file_data"),
         (user({"type": "input_file", "file_url": "f"}), "input[0].content[0].file_url"),
         ([{"role": "system", "content": [{"type": "input_image"}]}], "input[0].content[0].type"),
