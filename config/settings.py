@@ -272,6 +272,7 @@ FETCH_SECONDS = positive(env.float, "ANTIPHON_FETCH_SECONDS", 20.0)
 TOOL_SECONDS = positive(env.float, "ANTIPHON_TOOL_SECONDS", 60.0)
 MAX_TOOL_ROUNDS = positive(env.int, "ANTIPHON_MAX_TOOL_ROUNDS", 32)
 MAX_TOOL_RESULT_BYTES = positive(env.int, "ANTIPHON_MAX_TOOL_RESULT_BYTES", 1024 * 1024)
+MAX_TOOL_RESULTS_BYTES = positive(env.int, "ANTIPHON_MAX_TOOL_RESULTS_BYTES", 8 * 1024 * 1024)
 MCP_CONNECT_SECONDS = positive(env.float, "ANTIPHON_MCP_CONNECT_SECONDS", 10.0)
 
 # --- file search ----------------------------------------------------------------------------------

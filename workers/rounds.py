@@ -75,7 +75,9 @@ class Rounds:
         self._serving = serving
         self._has_told = has_told
         self._citing = Citing()
-        self._calls = ToolCalls(hearing.tell, settings.TOOL_SECONDS, self._citing)
+        self._calls = ToolCalls(
+            hearing.tell, settings.TOOL_SECONDS, self._citing, settings.MAX_TOOL_RESULTS_BYTES
+        )
         self._tally = Tally()
         self._provision = Provision(job)
         self._number = 0
@@ -88,6 +90,7 @@ class Rounds:
         try:
             told = self._emitter.told_items
             self._number = rounds_in(told, is_ours)
+            self._calls.count(item for item in told if is_ours(item["type"]))
             self._citing.know(citable([*self._job.context, *told], declarations().values()))
             with self._hearing.sign_of_life():
                 lists = await self._toolbox.open([*self._job.context, *told], settings.TOOL_SECONDS)

@@ -12,6 +12,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Verdict
 from responses_api.protocol.receipts import REFUSED_BY
 from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST
+from responses_api.protocol.sse import encode
 from workers.backends.parts import Receipt
 from workers.tools.citing import Citing
 from workers.tools.provider import Ran
@@ -47,14 +48,19 @@ class Request:
 
 class ToolCalls:
     """`tell` tells a receipt at once; `seconds` is how long a call may take, which its provider keeps. `citing` learns
-    what may be cited.
+    what may be cited. `most_bytes` is how large the receipts of all calls may be together.
     """
 
-    def __init__(self, tell: Tell, seconds: float, citing: Citing) -> None:
+    def __init__(self, tell: Tell, seconds: float, citing: Citing, most_bytes: int) -> None:
         self._citing = citing
         self._tell = tell
         self._seconds = seconds
+        self._most_bytes = self._bytes_left = most_bytes
         self._places = asyncio.Semaphore(_MOST_AT_ONCE)
+
+    def count(self, told: Iterable[Json]) -> None:
+        """Receipts that are part of the response already take of the room, too."""
+        self._bytes_left -= sum(len(encode(receipt)) for receipt in told)
 
     def announce(self, call: Request) -> None:
         """A call begins: it is told before any of its round runs."""
@@ -100,7 +106,7 @@ class ToolCalls:
     async def _run(self, call: Request) -> None:
         async with self._places:
             steps = _Steps(self._tell, call)
-            ran = await self._outcome(call, steps)
+            ran = self._fitting(call, await self._outcome(call, steps))
         if steps.failure is not None:
             raise steps.failure
         self._citing.know(ran.citations)
@@ -119,6 +125,18 @@ class ToolCalls:
             # Without its text, which may quote what the tool was told.
             log.error("a tool failed in a way of its own", label=call.tool.label, error=type(error).__name__)
             return not_run("The tool failed.")
+
+    def _fitting(self, call: Request, ran: Ran) -> Ran:
+        """How the call ended, or, where that is more than there is room for, that it was."""
+        size = len(encode(ran.receipt))
+        if size <= self._bytes_left:
+            self._bytes_left -= size
+            return ran
+        why = (
+            f"What the tool returned is left out: the tools of this response have returned {self._most_bytes} bytes "
+            "together, or nearly so, and may not return more."
+        )
+        return call.tool.provider.refused(call.tool.offered, call.arguments, why)
 
 
 class _Steps:

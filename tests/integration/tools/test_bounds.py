@@ -1,5 +1,6 @@
 """What bounds the loop: tokens, calls, rounds and time, of all rounds of a response together."""
 
+import json
 from typing import Any
 
 import pytest
@@ -125,6 +126,25 @@ def test_a_tool_that_takes_too_long_is_cut_off(
         "The tool did not answer within 0.2 seconds.",
     )
     assert abacus.ended == ["cancelled"]
+
+
+def test_what_all_tools_of_a_response_return_has_a_bound(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus, settings: Any
+) -> None:
+    settings.MAX_TOOL_RESULTS_BYTES = 500
+    upstream.reply(body=chat_calls(add(1, 1, "call_1"), add(2, 2, "call_2"), add(3, 3, "call_3")))
+    upstream.reply(body=chat_calls(add(4, 4, "call_4")))
+    upstream.reply(body=chat_stream("2"))
+    final = checked_response(friend, friend.create(input="Add", tools=TOOLS).json())
+    first, *others = receipts(final)
+    assert (first["output"], final["status"], len(abacus.ran)) == ("2", "completed", 4)
+    kept = [receipt for receipt in receipts(final) if receipt["status"] == "completed"]
+    assert sum(len(json.dumps(receipt)) for receipt in kept) < 700
+    left_out = [receipt for receipt in others if receipt["status"] == "failed"]
+    assert left_out
+    for receipt in left_out:
+        assert (receipt["output"], "have returned 500 bytes" in receipt["error"]) == (None, True)
+    assert "have returned 500 bytes" in upstream.requests()[-1].raw.decode()
 
 
 def test_the_time_of_a_response_holds_while_a_tool_runs(
