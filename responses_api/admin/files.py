@@ -1,6 +1,5 @@
 """Uploaded files: everybody of a tenant sees and downloads theirs, its owners and admins upload and delete."""
 
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from django.contrib import admin, messages
@@ -20,7 +19,6 @@ from responses_api.models import File
 from responses_api.models.fields import is_id
 from responses_api.protocol.errors import ProtocolError
 from responses_api.services import stored_files
-from responses_api.services.database import in_database
 from responses_api.services.export import download
 from tenants import audit
 from tenants.admin.base import RequestFormAdmin, is_operator, show_time
@@ -106,7 +104,8 @@ class FileAdmin(RequestFormAdmin):
         _record(request, row, "file.downloaded")
         disposition = content_disposition_header(True, row.filename) or "attachment"
         headers = {**download("file"), "Content-Disposition": disposition, "Content-Length": str(row.bytes)}
-        return StreamingHttpResponse(_pieces(row), content_type="application/octet-stream", headers=headers)
+        content = stored_files.streamed(row)
+        return StreamingHttpResponse(content, content_type="application/octet-stream", headers=headers)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Store the file that was sent. Raises `ProtocolError` where its room was taken since the form was read."""
@@ -178,15 +177,6 @@ class FileAdmin(RequestFormAdmin):
             ' font-medium px-3 py-2 rounded-default dark:border-base-700">Download</button>',
             reverse("admin:responses_api_file_content", args=[row.pk]),
         )
-
-
-async def _pieces(row: Any) -> AsyncIterator[bytes]:
-    """The content, each piece read when the client has taken the one before it."""
-    sent = position = 0
-    while sent < row.bytes:
-        piece = await in_database(stored_files.piece_at, row.tenant_id, row.pk, position)
-        sent, position = sent + len(piece), position + 1
-        yield piece
 
 
 def _record(request: HttpRequest, row: Any, action: str, **details: Any) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from contextlib import aclosing
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -99,14 +100,12 @@ class ContentEndpoint:
 
 
 async def _send_pieces(exchange: Exchange, stay: Stay, row: Any, leaving: "asyncio.Future[None]") -> None:
-    sent = position = 0
-    while sent < row.bytes:
-        if leaving.done():
-            raise ClientGone
-        stay.check()
-        piece = await in_database(stored_files.piece_at, stay.principal.tenant_id, row.id, position)
-        await exchange.send(piece)
-        sent, position = sent + len(piece), position + 1
+    async with aclosing(stored_files.streamed(row)) as pieces:
+        async for piece in pieces:
+            if leaving.done():
+                raise ClientGone
+            stay.check()
+            await exchange.send(piece)
 
 
 def _headers(row: Any) -> tuple[tuple[bytes, bytes], ...]:
