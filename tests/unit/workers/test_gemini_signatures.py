@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from responses_api.protocol.job import STATE
@@ -227,6 +227,7 @@ any_part = st.one_of(
 
 
 @given(parts=st.lists(any_part, min_size=1, max_size=6), chunked=st.booleans())
+@example(parts=[text("a"), thought(""), text("b"), text("", "s")], chunked=True)
 def test_whatever_a_turn_is_made_of_all_its_signatures_come_back_in_order(
     parts: list[Json], chunked: bool
 ) -> None:

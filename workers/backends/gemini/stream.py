@@ -162,6 +162,8 @@ class GeminiStream:
             self._read_text(text if isinstance(text, str) else "", signature, parts)
 
     def _read_thought(self, text: str, signature: str, parts: list[Part]) -> None:
+        if not text and not signature:
+            return  # nothing of it is told: the text goes on
         self._end_text(parts)
         if text:
             parts.append(SummaryDelta(_THOUGHT, text))
