@@ -86,7 +86,10 @@ class Service:
 
     def stop(self) -> None:
         """End every process and remove the database."""
-        for process in reversed(self.processes):
+        for process in self.processes:
+            if process.running:
+                process.ask_to_stop()  # each takes its time: all of them the same
+        for process in self.processes:
             process.stop()
         self.upstream.stop()
         drop_database(self._servers["DATABASE_URL"], self._name)
