@@ -282,7 +282,8 @@ CALLS: Final[tuple[Call, ...]] = (
         summary="Count input tokens",
         description=(
             "How many tokens a model would read for this request: counted by the model's backend where it can, "
-            "else an estimate. Nothing is generated or stored."
+            "else an estimate. Nothing is generated or stored. What the tools that the service runs add (`mcp`, "
+            "`antiphon:file_search`) is not counted: no server is asked for them."
         ),
         body=COUNT_BODY,
         body_examples={"text": ASKED},
