@@ -198,16 +198,3 @@ def canonical_choice(choice: Json) -> Json:
     """The choice without a name that is null."""
     named = {"name": choice["name"]} if choice.get("name") is not None else {}
     return {"type": "mcp", "server_label": choice["server_label"], **named}
-
-
-def allowed_names(tool: Json) -> list[str] | None:
-    """The names that a canonical tool's `allowed_tools` leaves; None where it names none, and any may be offered."""
-    allowed = tool["allowed_tools"]
-    names = allowed.get("tool_names") if isinstance(allowed, dict) else allowed
-    return list(names) if names is not None else None
-
-
-def may_offer(tool: Json, name: str | None) -> bool:
-    """Whether a canonical tool can offer a tool of this name (None: any at all)."""
-    names = allowed_names(tool)
-    return names is None or (bool(names) if name is None else name in names)

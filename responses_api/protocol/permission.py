@@ -10,7 +10,7 @@ from typing import Final
 from responses_api.protocol.admission import call_admission, policy_tool
 from responses_api.protocol.backend_options import place_of
 from responses_api.protocol.errors import invalid_request
-from responses_api.protocol.mcp import allowed_names
+from responses_api.protocol.mcp_filters import read_filter
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all, judge_server, suppresses
 from responses_api.protocol.request import CreateRequest
@@ -76,7 +76,7 @@ def _denied(tool: Json, request: CreateRequest, policies: Sequence[Policy]) -> t
 
 
 def _denied_server(tool: Json, model: str, policies: Sequence[Policy]) -> tuple[Verdict, ...]:
-    url, names = tool["server_url"], allowed_names(tool)
+    url, names = tool["server_url"], read_filter(tool["allowed_tools"]).names
     judged = [judge_server(policies, url, model)]
     judged += [judge_all(policies, Tool(MCP, name, url), model) for name in names or ()]
     denied = [tuple(verdict for verdict in verdicts if verdict.effect == "deny") for verdicts in judged]

@@ -12,7 +12,8 @@ from typing_extensions import TypedDict
 
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.items import FunctionName
-from responses_api.protocol.mcp import McpChoice, McpTool, canonical_choice, canonical_mcp, may_offer
+from responses_api.protocol.mcp import McpChoice, McpTool, canonical_choice, canonical_mcp
+from responses_api.protocol.mcp_filters import read_filter
 from responses_api.protocol.plain import Json
 from responses_api.protocol.server_tools import MCP
 from responses_api.protocol.validation import (
@@ -167,7 +168,7 @@ def check_tool_choice(choice: str | Json, tools: list[Json]) -> None:
             name = quoted(_key(tool)[1] or tool["type"])
             what = f"the server '{name}'" if tool["type"] == MCP else f"'{name}'"
             raise _impossible(f"'tool_choice' names {what}, which is not among the request's 'tools'.")
-        if tool["type"] == MCP and not may_offer(offered, tool.get("name")):
+        if tool["type"] == MCP and not read_filter(offered["allowed_tools"]).may_match(tool.get("name")):
             raise _impossible(
                 f"'tool_choice' names '{quoted(tool['name'])}' of the server '{tool['server_label']}', which its"
                 " 'allowed_tools' leave out."

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from responses_api.protocol.admission import CallAdmission, call_admission, policy_tool
 from responses_api.protocol.errors import ProtocolError
-from responses_api.protocol.mcp import allowed_names
+from responses_api.protocol.mcp_filters import read_filter
 from responses_api.protocol.permission import refuse_forbidden, refuse_impossible, refuse_options
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Effect, Policy, Tool, Verdict, judge_all, judge_server
@@ -108,7 +108,7 @@ def _try_tool(tool: Json, admission: CallAdmission) -> Iterable[TriedTool]:
         yield _tried(policy_tool(tool), kind, "hosted tool", admission, note)
         return
     url, label = tool["server_url"], tool["server_label"]
-    names = allowed_names(tool)
+    names = read_filter(tool["allowed_tools"]).names
     for name in names or ():
         yield _tried(Tool(MCP, name, url), f"{label}: {name}", "MCP tool", admission, _AT_THE_CALL)
     if not names:

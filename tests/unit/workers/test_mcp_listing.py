@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from mcp_types import Tool, ToolAnnotations
 
+from responses_api.protocol.mcp_filters import Filter, read_filter
 from responses_api.protocol.plain import Json
 from workers.tools.mcp.failures import McpFailure
-from workers.tools.mcp.listing import Filter, functions, known, listed, read_filter, wants_approval
+from workers.tools.mcp.listing import functions, known, listed
 
 
 def tool(
@@ -36,27 +37,6 @@ def test_a_filter_is_a_list_of_names_or_an_object() -> None:
     assert names(tools, {"read_only": True}) == ["read"]
     assert names(tools, {"read_only": False}) == ["write", "other"]
     assert names(tools, {"read_only": True, "tool_names": ["write"]}) == []
-
-
-@pytest.mark.parametrize(
-    ("told", "wanted"),
-    [
-        (None, True),
-        ("always", True),
-        ("never", False),
-        ({"never": {"tool_names": ["a"]}}, False),
-        ({"never": {"tool_names": ["b"]}}, True),
-        ({"always": {"tool_names": ["a"]}}, True),
-        ({"always": {"tool_names": ["b"]}}, True),
-        ({"always": {"tool_names": ["b"]}, "never": {"tool_names": ["a"]}}, False),
-        ({"always": {"tool_names": ["a"]}, "never": {"tool_names": ["a"]}}, True),
-        ({"never": {"read_only": True}}, False),
-        ({"always": None, "never": None}, True),
-        ({}, True),
-    ],
-)
-def test_approval_is_wanted_unless_the_request_says_otherwise_of_the_tool(told: Any, wanted: bool) -> None:
-    assert wants_approval(told, {"name": "a", "annotations": {"readOnlyHint": True}}) is wanted
 
 
 def test_names_that_are_none_of_functions_are_made_ones_that_differ() -> None:
@@ -153,6 +133,6 @@ def test_what_an_earlier_receipt_lists_is_taken_as_far_as_it_makes_sense() -> No
         None,
         {"name": "b"},
     ]
-    assert known(told, Filter(frozenset({"a"}))) == [
+    assert known(told, read_filter(["a"])) == [
         {"name": "a", "description": None, "input_schema": {}, "annotations": None}
     ]

@@ -2,8 +2,7 @@
 names that are names of functions, with schemas that are schemas of arguments, no more and no longer than there is room.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from mcp_types import Tool as ServersTool
 
 from responses_api.protocol.function_names import LONGEST, fit_letters
 from responses_api.protocol.mcp import LONGEST_NAME
+from responses_api.protocol.mcp_filters import Filter
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted, safe_text
 from workers.tools.mcp.failures import McpFailure
@@ -23,43 +23,6 @@ _INTEGERS: Final = range(-(1 << 63), 1 << 64)
 """Those that can be stored as such; JSON knows no bounds."""
 _MOST_FLOAT: Final = 1 << 1023
 _NARROW: Final = "Name those that are wanted in 'allowed_tools'."
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which tools a request means: by name, and by what the server says of them. What is None does not matter."""
-
-    names: frozenset[str] | None = None
-    read_only: bool | None = None
-
-    def matches(self, tool: Json) -> bool:
-        """Whether a listed tool is meant."""
-        hint = bool((tool.get("annotations") or {}).get("readOnlyHint"))
-        return (self.names is None or tool["name"] in self.names) and (
-            self.read_only is None or hint == self.read_only
-        )
-
-
-def read_filter(told: Sequence[str] | Json | None) -> Filter:
-    """A list of names, or an object with `tool_names` and `read_only`; nothing means all."""
-    if told is None:
-        return Filter()
-    if not isinstance(told, Mapping):
-        return Filter(frozenset(told))
-    names = told.get("tool_names")
-    return Filter(None if names is None else frozenset(names), told.get("read_only"))
-
-
-def wants_approval(told: str | Json | None, tool: Json) -> bool:
-    """Whether calls of a listed tool have to be allowed first, by a request's `require_approval`: always, unless it
-    says otherwise of this tool.
-    """
-    if not isinstance(told, Mapping):
-        return told != "never"
-    never, always = told.get("never"), told.get("always")
-    if always is not None and read_filter(always).matches(tool):
-        return True
-    return never is None or not read_filter(never).matches(tool)
 
 
 def listed(

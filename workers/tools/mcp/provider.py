@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import structlog
 
+from responses_api.protocol.mcp_filters import read_filter, wants_approval
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import Tool
 from responses_api.protocol.receipts import mcp_call
@@ -14,7 +15,7 @@ from workers.tools.arguments import read_arguments
 from workers.tools.mcp.connection import Connection
 from workers.tools.mcp.connections import McpConnections
 from workers.tools.mcp.failures import McpFailure
-from workers.tools.mcp.listing import functions, known, listed, read_filter, wants_approval
+from workers.tools.mcp.listing import functions, known, listed
 from workers.tools.mcp.results import Told, told
 from workers.tools.mcp.server import McpServer, server_of
 from workers.tools.provider import Offered, Ran, Setting, Step
