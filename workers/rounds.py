@@ -109,9 +109,10 @@ class Rounds:
 
     def with_unreachable(self, error: ProtocolError) -> ProtocolError:
         """The error, which the response fails with, naming the servers that could not be reached beside it."""
-        for label in self._toolbox.unreachable:
-            error.message += f" The MCP server '{quoted(label)}' could not be reached either."
-        return error
+        labels = self._toolbox.unreachable
+        return error.adding(
+            *(f"The MCP server '{quoted(label)}' could not be reached either." for label in labels)
+        )
 
     async def used(self, output: Sequence[Json]) -> Used:
         """What all rounds used, the one that broke off included; `output` are all items told."""

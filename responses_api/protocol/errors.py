@@ -62,6 +62,13 @@ class ProtocolError(Exception):
         """
         return ProtocolError.from_plain(self.to_plain())
 
+    def adding(self, *sentences: str) -> "ProtocolError":
+        """Another one that says these, too: the same in all else, what no client is told included."""
+        said = " ".join((self.message, *sentences))
+        other = ProtocolError.from_plain({**self.to_plain(), "message": said}).with_headers(self._headers)
+        other.reason, other.upstream_status = self.reason, self.upstream_status
+        return other
+
     def with_headers(self, headers: Mapping[str, str]) -> "ProtocolError":
         """The same error, answered with these headers too; they do not cross a process boundary."""
         self._headers.update(headers)

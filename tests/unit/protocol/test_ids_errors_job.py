@@ -57,6 +57,15 @@ def test_an_error_renders_one_body_one_payload_and_a_snapshot_error() -> None:
     assert error.snapshot_error() == {"code": "invalid_request", "message": "Too hot."}
 
 
+def test_an_error_that_says_more_is_another_one() -> None:
+    error = model_error("It failed.", retry_after=3).with_headers({"x-a": "1"}).after_status(503)
+    more = error.adding("That failed, too.", "And this.")
+    assert (more.message, str(more)) == ("It failed. That failed, too. And this.",) * 2
+    assert more.headers() == error.headers() == {"Retry-After": "3", "x-a": "1"}
+    assert (more.reason, more.upstream_status) == (error.reason, 503)
+    assert error.message == "It failed."
+
+
 def test_a_job_crosses_as_bytes() -> None:
     spec = BackendSpec("b", "chat_completions", "http://m/v1", None, 5.0, 60.0, 30.0, 600.0)
     message = {"type": "message", "role": "user", "content": []}
