@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Final
+from uuid import UUID
 
 import structlog
 from django.conf import settings
@@ -14,6 +15,7 @@ from responses_api.protocol.request import CreateRequest
 from responses_api.quotas.bounds import bound
 from responses_api.quotas.spending import FREE_PRICES, Used, cost
 from responses_api.services.database import in_database
+from responses_api.services.named_files import named_bytes
 from responses_api.services.room import has_room
 
 log = structlog.get_logger(__name__)
@@ -57,7 +59,7 @@ class Provision:
 
 
 def _needed(job: Job, used: Used) -> Json:
-    """The most that a response uses which has `used` something, with a round more."""
+    """The most that a response uses which has `used` something, with a round more. Blocks: for threads."""
     request = CreateRequest.from_plain(job.request)
     if request.max_output_tokens is None:
         request = replace(request, max_output_tokens=job.output_cap)
@@ -71,5 +73,6 @@ def _needed(job: Job, used: Used) -> Json:
         context_window=job.context_window,
         most_output=settings.RESERVED_OUTPUT_TOKENS,
         purpose=job.purpose,
+        named_bytes=named_bytes(job.context, UUID(job.tenant_id)),
     )
     return {"tokens": used.tokens + most.tokens, "nanos": cost(used, dearest) + most.nanos}

@@ -3,7 +3,7 @@
 A file that is unknown, deleted, expired, on its way or another tenant's: all of these look alike to a caller.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -49,6 +49,15 @@ async def check_named_files(history: Sequence[Json], given: Sequence[Json], tena
                 f"{settings.MAX_FETCH_BYTES} that a model is given",
             )
     return total
+
+
+def named_bytes(items: Iterable[Json], tenant_id: UUID) -> int:
+    """How many bytes the files hold that the items name, each as often as it is named; one that is gone holds none.
+    Blocks: for threads.
+    """
+    named = [reference.value for item in items for reference in uploads_in(item)]
+    sizes = _sizes(tenant_id, set(named)) if named else {}
+    return sum(sizes.get(file_id, 0) for file_id in named)
 
 
 def read_named_file(tenant_id: UUID, file_id: str) -> NamedFile | None:

@@ -11,6 +11,7 @@ from tests.support.abacus import Abacus
 from tests.support.chat import chat_calls, chat_stream
 from tests.support.checks import checked_response
 from tests.support.client import Client, wait_until
+from tests.support.forms import upload
 from tests.support.upstream import ScriptedUpstream
 
 WIDE = 1_000_000
@@ -67,6 +68,25 @@ def test_what_is_held_grows_before_each_round(
     row = the_row()
     assert row["reserved_tokens"] == after
     assert row["input_tokens"] + row["output_tokens"] <= after
+
+
+def test_a_file_that_is_named_by_its_id_is_held_for_in_each_round(
+    friend: Client,
+    friend_tenant: Tenant,
+    upstream: ScriptedUpstream,
+    abacus: Abacus,
+    set_limit: SetLimit,
+) -> None:
+    size = 20_000
+    file_id = upload(friend, b"%PDF-" + bytes(size - 5), "paper.pdf").json()["id"]
+    asked = {"role": "user", "content": [{"type": "input_file", "file_id": file_id}]}
+    set_limit("tokens_per_day", WIDE)
+    upstream.reply(body=chat_calls(add(1, 1), usage=(size, 20)))
+    upstream.reply(body=chat_stream("2", usage=(size, 10)))
+    final = checked_response(friend, friend.create(input=[asked], tools=TOOLS, max_output_tokens=100).json())
+    assert final["usage"]["total_tokens"] == 2 * size + 30
+    assert the_row()["reserved_tokens"] >= 2 * size + 30
+    assert standings(friend_tenant)["tokens_per_day"].used == 2 * size + 30
 
 
 def test_without_room_for_another_round_the_response_fails_with_what_it_had(
