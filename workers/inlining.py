@@ -2,16 +2,19 @@
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
 from responses_api.protocol.media import MediaReference
 from responses_api.protocol.plain import Json
 from workers.media_types import ENDINGS, TEXT, type_of
+
+Found = TypeVar("Found")
 
 MUCH_BYTES: Final = 1 << 20
 """What is more than this is put in its place beside the event loop."""
@@ -34,6 +37,23 @@ class Content:
 
     data: bytes
     name: str
+
+
+class Kept(Generic[Found]):
+    """What references of a response led to, by their values: kept by the task that the response runs in, so that it is
+    read once, however many targets are asked and however many rounds it takes. It ends with the task.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._kept: ContextVar[tuple[str, dict[str, Found]]] = ContextVar(name)
+
+    def of(self, job: Job) -> dict[str, Found]:
+        """What was found for the job's response so far; what is put in stays."""
+        owner, found = self._kept.get(("", {}))
+        if owner != job.response_id:
+            found = {}
+            self._kept.set((job.response_id, found))
+        return found
 
 
 def wanted(job: Job, references: References) -> dict[str, str]:

@@ -1,12 +1,10 @@
 """Images, files and videos by address, for a backend that does not fetch them: fetched here, and handed over inline.
 
-What was fetched is nowhere stored: the conversation keeps the address. Within one response each is fetched once,
-however many targets are asked and however many rounds it takes.
+What was fetched is nowhere stored: the conversation keeps the address. Within one response each is fetched once.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextvars import ContextVar
 from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -22,7 +20,7 @@ from responses_api.services.egress import rules
 from responses_api.services.offload import off_loop_if
 from workers.egress.fetching import Fetched, fetch
 from workers.egress.limits import Limits
-from workers.inlining import MUCH_BYTES, Content, inlined, wanted
+from workers.inlining import MUCH_BYTES, Content, Kept, inlined, wanted
 
 log = structlog.get_logger(__name__)
 
@@ -33,8 +31,7 @@ _ACCEPTED: Final = ("image/*", "application/pdf", "text/*", "video/*", "*/*;q=0.
 Found = dict[str, Fetched | EgressError]
 """What each address gave, or why it gave nothing."""
 
-# Of the task that a response runs in: it ends with it.
-_found: ContextVar[tuple[str, Found]] = ContextVar("fetched")
+_found: Final = Kept[Fetched | EgressError]("fetched")
 
 
 async def with_content(job: Job) -> Job:
@@ -53,17 +50,13 @@ async def with_content(job: Job) -> Job:
         raise no_addresses(next(iter(addresses.values())))
     if job.is_told_shorter:
         return job  # with its addresses
-    found = await _all(job.response_id, addresses)
+    found = await _all(_found.of(job), addresses)
     size = sum(len(content.data) for content in found.values())
     return await off_loop_if(size > MUCH_BYTES, inlined, job, addresses_in, found, not_fetched)
 
 
-async def _all(response_id: str, wanted: Mapping[str, str]) -> dict[str, Content]:
+async def _all(found: Found, wanted: Mapping[str, str]) -> dict[str, Content]:
     """What is at the addresses. Raises `ProtocolError` for the first that gave nothing."""
-    of, found = _found.get(("", {}))
-    if of != response_id:
-        found = {}
-        _found.set((response_id, found))
     missing = [url for url in wanted if url not in found]
     if len(found) + len(missing) > _MOST_ADDRESSES:
         raise not_fetched(wanted[missing[-1]], f"is one of more than the {_MOST_ADDRESSES} that are fetched")

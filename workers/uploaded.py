@@ -1,10 +1,9 @@
 """Uploaded files that a conversation names by their ids, handed to its model inline: no backend knows our ids.
 
-The conversation keeps the ids. Within one response each file is read once, however many targets are asked and however
-many rounds it takes.
+The conversation keeps the ids. Within one response each file is read once.
 """
 
-from contextvars import ContextVar
+from typing import Final
 from uuid import UUID
 
 from responses_api.protocol.job import Job
@@ -12,10 +11,9 @@ from responses_api.protocol.media import not_usable, uploads_in
 from responses_api.services.database import in_database
 from responses_api.services.named_files import not_kept, read_named_file
 from responses_api.services.offload import off_loop_if
-from workers.inlining import MUCH_BYTES, Content, inlined, wanted
+from workers.inlining import MUCH_BYTES, Content, Kept, inlined, wanted
 
-# Of the task that a response runs in: it ends with it.
-_read: ContextVar[tuple[str, dict[str, Content]]] = ContextVar("uploaded")
+_read: Final = Kept[Content]("uploaded")
 
 
 async def with_uploads(job: Job) -> Job:
@@ -27,10 +25,7 @@ async def with_uploads(job: Job) -> Job:
     named = wanted(job, uploads_in)
     if not named or job.is_told_shorter:
         return job
-    of, found = _read.get(("", {}))
-    if of != job.response_id:
-        found = {}
-        _read.set((job.response_id, found))
+    found = _read.of(job)
     for file_id, param in named.items():
         if file_id not in found:
             file = await in_database(read_named_file, UUID(job.tenant_id), file_id)
