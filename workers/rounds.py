@@ -8,44 +8,35 @@ continued it would see them.
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
-from uuid import UUID
 
 from django.conf import settings
 
 from responses_api.eventlog.backends import Backends
-from responses_api.protocol.approvals import Answered, approvals
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Policy
-from responses_api.protocol.receipts import mcp_call
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.rounds import rounds_in, said_by_model
 from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST, canonical_type
 from responses_api.protocol.wording import quoted
 from responses_api.quotas.spending import Used
-from responses_api.services.database import in_database
 from responses_api.services.hosted import declarations, is_ours
 from workers.backends.parts import Receipt, RoundEnd, Stop
 from workers.collecting import Collector
 from workers.emitter import Emitter
 from workers.failover import Failover
 from workers.hearing import Hearing
-from workers.judging import Before, Ruling, judge
 from workers.provision import Provision
+from workers.round_calls import RoundCalls
 from workers.round_jobs import LEAST_OUTPUT, Round, round_job
 from workers.serving import Serving
 from workers.tally import Tally
-from workers.tool_calls import Request, ToolCalls
+from workers.tool_calls import Request
 from workers.tools.choosing import demands_served
 from workers.tools.citing import Citing, citable
 from workers.tools.toolbox import Toolbox
 
 _CUT_SHORT: Final = ("length", "content_filter")
-_CUT: Final = "Not run: the model's answer was cut short."
-_GONE: Final = "The tool is not offered any more."
-_USED: Final = "Not run: another response has used its approval."
-_NOT_ALONE: Final = "Not run: another call beside it is not allowed."
 
 
 class Rounds:
@@ -75,8 +66,8 @@ class Rounds:
         self._serving = serving
         self._has_told = has_told
         self._citing = Citing()
-        self._calls = ToolCalls(
-            hearing.tell, settings.TOOL_SECONDS, self._citing, settings.MAX_TOOL_RESULTS_BYTES
+        self._calls = RoundCalls(
+            job, request, hearing=hearing, emitter=emitter, serving=serving, citing=self._citing
         )
         self._tally = Tally()
         self._provision = Provision(job)
@@ -90,7 +81,7 @@ class Rounds:
         try:
             told = self._emitter.told_items
             self._number = rounds_in(told, is_ours)
-            self._calls.count(item for item in told if is_ours(item["type"]))
+            self._calls.take_up(told)
             self._citing.know(citable([*self._job.context, *told], declarations().values()))
             with self._hearing.sign_of_life():
                 lists = await self._toolbox.open([*self._job.context, *told], settings.TOOL_SECONDS)
@@ -98,7 +89,7 @@ class Rounds:
             self._hearing.tell_first(
                 [part for place, item in enumerate(lists) for part in _listed(place, item)]
             )
-            await self._run_approved()
+            await self._calls.run_approved(self._toolbox)
             while not self._is_answered() and await self._round():
                 pass
         except ProtocolError:
@@ -137,8 +128,7 @@ class Rounds:
         calls, stop = await self._ask(at)
         is_cut_short = stop is not None and stop.reason in _CUT_SHORT
         if not calls or is_cut_short:
-            for call in calls:
-                self._calls.refuse(call, _CUT)
+            self._calls.drop(calls)
             if not is_cut_short:
                 self._check_demand(at)
             if stop is not None:
@@ -147,7 +137,7 @@ class Rounds:
         if at.is_last:
             raise _endless()
         self._hearing.tell(RoundEnd())
-        await self._serve(calls)
+        await self._calls.serve(calls, self._said_from)
         self._number += 1
         await self._hearing.keep_up()
         return True
@@ -165,7 +155,7 @@ class Rounds:
     async def _ask(self, at: Round) -> tuple[list[Request], Stop | None]:
         """The calls that are to be run of the model's answer, and why it ended."""
         job, told = self.served, self._emitter.told_items
-        job = round_job(job, self._toolbox, told, await self._policies_now(), at)
+        job = round_job(job, self._toolbox, told, await self._serving.policies_now(job), at)
         job = await self._provision.hold(job, self._tally.used)
         self._hearing.go_on(Failover(job, self._backends, has_told=self._has_told or at.number > 0))
         collector = Collector(
@@ -214,89 +204,6 @@ class Rounds:
             item["type"] == "function_call" or canonical_type(item["type"]) == MCP_APPROVAL_REQUEST
             for item in self._emitter.told_items
         )
-
-    # ------------------------------------------------------------------ calls
-
-    async def _serve(self, calls: Sequence[Request]) -> None:
-        """Judge the calls of a round, ask the client for those that it must allow, and run those that may be."""
-        judged = self._judged(calls, await self._policies_now())
-        self._fail_where_refused(judged)
-        to_run: list[Request] = []
-        for call, ruling in judged:
-            if ruling.fate == "refused":
-                self._calls.refuse(call, ruling.why)
-            elif ruling.fate == "approval":
-                self._calls.ask(call)
-            else:
-                self._calls.announce(call)
-                to_run.append(call)
-        self._hearing.note(len(to_run))
-        await self._calls.run(to_run)
-
-    def _judged(self, calls: Sequence[Request], policies: Sequence[Policy]) -> list[tuple[Request, Ruling]]:
-        """Each call with its ruling. What the client runs of the same round was before them."""
-        said = self._emitter.told_items[self._said_from :]
-        beside = [item["name"] for item in said if item["type"] == "function_call"]
-        count = self._emitter.told_calls
-        judged = []
-        for call in calls:
-            ruling = judge(
-                call.tool,
-                call.arguments,
-                self._request,
-                policies,
-                Before(count, beside),
-                is_approved=call.approval_id is not None,
-            )
-            if ruling.fate != "refused":
-                count += 1
-                beside.append(call.tool.name)
-            judged.append((replace(call, verdicts=ruling.verdicts), ruling))
-        return judged
-
-    def _fail_where_refused(self, judged: Sequence[tuple[Request, Ruling]]) -> None:
-        """End the response where a call is not allowed and a policy wants that: then none is run."""
-        error = next((ruling.error for _, ruling in judged if ruling.error is not None), None)
-        if error is None:
-            return
-        for call, ruling in judged:
-            self._calls.refuse(call, ruling.why or _NOT_ALONE)
-        raise error
-
-    async def _run_approved(self) -> None:
-        """Run what the client has allowed, before the model is asked."""
-        conversation = [*self._job.context, *self._emitter.told_items]
-        calls: list[Request] = []
-        for answer in approvals(conversation).to_run(len(self._job.history)):
-            self._hearing.begin()
-            call = self._approved(answer)
-            if call is None:
-                continue
-            if await in_database(
-                self._serving.claim, UUID(self._job.tenant_id), answer.key, self._job.response_id
-            ):
-                calls.append(call)
-            else:
-                self._calls.refuse(call, _USED)
-        if calls:
-            await self._serve(calls)
-
-    def _approved(self, answer: Answered) -> Request | None:
-        """The call that was allowed; None, and a receipt that says so, where nobody knows its tool any more."""
-        asked, key = answer.request, ("approved", answer.key)
-        tool = self._toolbox.find(asked["server_label"], asked["name"])
-        if tool is not None:
-            return Request(key, tool, asked["arguments"], approval_id=answer.key)
-        label, name, arguments = asked["server_label"], asked["name"], asked["arguments"]
-        item = mcp_call(label, name, arguments, "failed", error=_GONE, approval_request_id=answer.key)
-        self._hearing.tell(
-            Receipt(key, item, "in_progress", called=asked["name"]),
-            Receipt(key, item, "failed", is_done=True),
-        )
-        return None
-
-    async def _policies_now(self) -> Sequence[Policy]:
-        return await self._serving.policies(UUID(self._job.tenant_id), UUID(self._job.key_id))
 
 
 def _listed(place: int, item: Json) -> tuple[Receipt, Receipt]:

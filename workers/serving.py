@@ -48,6 +48,10 @@ class Serving:
         """Whether a request has tools that the service runs."""
         return bool(request["tools"]) and has_served_tools(request, self.makers)
 
+    async def policies_now(self, job: Job) -> Sequence[Policy]:
+        """The policies in force now of a job's tenant and key."""
+        return await self.policies(UUID(job.tenant_id), UUID(job.key_id))
+
     def toolbox(self, job: Job) -> Toolbox:
         """The tools of a job that the service runs. Raises `ProtocolError` where their secrets do not open."""
         return toolbox_of(job, self.makers, self.secrets(job))
