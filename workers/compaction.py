@@ -24,7 +24,7 @@ from responses_api.services.identity import new_id
 from responses_api.services.offload import off_loop_if
 from responses_api.services.sealed import sealer
 from workers.backends.client import UpstreamClient
-from workers.backends.parts import Compacted, Part, RefusalDelta, Stop, StopReason, TextDelta, UsageReport
+from workers.backends.parts import Compacted, Part, RefusalDelta, Stop, TextDelta, UsageReport
 from workers.backends.text import GrowingText
 from workers.opening import opened_beside
 from workers.transcript import Cutter, transcript
@@ -100,7 +100,7 @@ class _Compacting:
         self._most = _most_characters(job)
         self._used: UsageReport | None = None
         self._said = ""
-        self._stopped: StopReason = "stop"
+        self._stop = Stop("stop")
         self._calls = 0
 
     async def run(self) -> AsyncGenerator[list[Part], None]:
@@ -123,11 +123,11 @@ class _Compacting:
     @property
     def _is_stopped(self) -> bool:
         """Whether the model was stopped before it had said anything."""
-        return not self._said and self._stopped in ("length", "content_filter")
+        return not self._said and self._stop.is_cut_short
 
     def _result(self, summary: str) -> list[Part]:
         if self._is_stopped:
-            return [Stop(self._stopped)]
+            return [self._stop]
         if len(summary) > _MOST_SUMMARY_CHARACTERS:
             raise model_error("The model's summary is too long.")
         return [Compacted(summary), Stop("stop")]
@@ -155,7 +155,7 @@ class _Compacting:
     async def _ask(self, text: str) -> AsyncGenerator[list[Part], None]:
         """One call. Its usage is told as the sum of all calls so far; its text is kept in `_said`."""
         before, said, refusal = self._used, GrowingText(), GrowingText()
-        self._said, self._stopped = "", "stop"
+        self._said, self._stop = "", Stop("stop")
         self._calls += 1
         async with aclosing(self._upstream.stream(_call(self._job, self._request, text))) as answer:
             async for parts in answer:
@@ -167,7 +167,7 @@ class _Compacting:
                     elif isinstance(part, UsageReport):
                         self._used = part if before is None else before.plus(part)
                     elif isinstance(part, Stop):
-                        self._stopped = part.reason
+                        self._stop = part
                 yield [self._used] if self._used is not None else []
         said.flush()
         self._said = str(said).strip()
@@ -180,7 +180,7 @@ class _Compacting:
                 if is_refused
                 else "The model told no summary of the conversation."
             )
-        if self._stopped != "stop":
+        if self._stop.reason != "stop":
             self._said += _CUT_OFF
 
 

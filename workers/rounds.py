@@ -7,7 +7,6 @@ continued it would see them.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from django.conf import settings
 
@@ -35,8 +34,6 @@ from workers.tool_calls import Request
 from workers.tools.choosing import demands_served
 from workers.tools.citing import Citing, citable
 from workers.tools.toolbox import Toolbox
-
-_CUT_SHORT: Final = ("length", "content_filter")
 
 
 class Rounds:
@@ -126,7 +123,7 @@ class Rounds:
             self._hearing.tell(Stop("length"))
             return False
         calls, stop = await self._ask(at)
-        is_cut_short = stop is not None and stop.reason in _CUT_SHORT
+        is_cut_short = stop is not None and stop.is_cut_short
         if not calls or is_cut_short:
             self._calls.drop(calls)
             if not is_cut_short:

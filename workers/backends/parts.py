@@ -185,6 +185,11 @@ class Stop:
 
     reason: StopReason
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the model would have gone on."""
+        return self.reason in ("length", "content_filter")
+
 
 Part: TypeAlias = (
     TextDelta

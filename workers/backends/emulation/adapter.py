@@ -12,11 +12,10 @@ from responses_api.protocol.plain import Json
 from workers.backends.answer import AnswerStream
 from workers.backends.emulation.job import emulated, heard, takes_turns, wants_json
 from workers.backends.emulation.reader import TurnReader
-from workers.backends.parts import Part, Stop, StopReason, TextDelta
+from workers.backends.parts import Part, Stop, TextDelta
 from workers.backends.pausing import resumed
 
 _PLACE: Final = re.compile(r"input\[(\d+)\]")
-_CUT: Final[frozenset[StopReason]] = frozenset({"length", "content_filter"})
 
 
 def build(make: Callable[[Job], Json], job: Job) -> Json:
@@ -66,7 +65,7 @@ class _Turns:
             if isinstance(part, TextDelta):
                 told += self._reader.feed(part.text)
             elif isinstance(part, Stop):
-                told += self._reader.close(is_cut=part.reason in _CUT)
+                told += self._reader.close(is_cut=part.is_cut_short)
                 is_call = self._reader.has_called and part.reason == "stop"
                 told.append(Stop("tool_calls") if is_call else part)
             else:
