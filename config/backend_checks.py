@@ -10,7 +10,7 @@ _TABLE = "responses_api_backend"
 
 
 def check_backends() -> list[CheckMessage]:
-    """antiphon.W002, W003, W007: no backend, one whose key variable is not set here, one whose stored key is lost."""
+    """antiphon.W002, W003, W009: no backend, one whose key variable is not set here, one whose stored key is lost."""
     if "responses_api_route" not in connection.introspection.table_names():
         return []  # `migrate` runs the checks before the tables are there
     return [*_unserved(), *_without_variable(), *_with_lost_keys()]
@@ -54,5 +54,5 @@ def _with_lost_keys() -> Iterator[CheckMessage]:
             yield Warning(
                 f"The key that is stored with the backend '{backend.name}' does not open.",
                 hint="Put the key that it was sealed under back into ANTIPHON_SEAL_KEYS, or enter the backend's again.",
-                id="antiphon.W007",
+                id="antiphon.W009",
             )

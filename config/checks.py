@@ -15,6 +15,7 @@ from config.backend_checks import check_backends
 from config.logging import FORMATS, LEVELS
 from config.mail import mail_mistakes
 from config.seal_keys import seal_key_mistakes
+from config.search_checks import check_embedding, check_vectors
 from config.sign_in import oidc_mistakes
 from config.starting_limits import starting_limit_mistakes
 from config.variables import mistakes
@@ -169,24 +170,6 @@ def check_egress(**_: Any) -> list[CheckMessage]:
     ]
 
 
-def check_embedding(**_: Any) -> list[CheckMessage]:
-    """antiphon.E015: a server of embeddings that is half configured."""
-    url, model = settings.EMBEDDING_URL, settings.EMBEDDING_MODEL
-    if not url and not model and not settings.EMBEDDING_KEY:
-        return []
-    address = urlsplit(url)
-    if model and address.scheme in ("http", "https") and address.netloc:
-        return []
-    return [
-        Error(
-            "ANTIPHON_EMBEDDING_URL and ANTIPHON_EMBEDDING_MODEL do not name a model at a server.",
-            hint="Set both, the address up to and including /v1 (https://api.example.com/v1), or neither, for the model"
-            " that comes with the service.",
-            id="antiphon.E015",
-        )
-    ]
-
-
 def check_hosted_tools(**_: Any) -> list[CheckMessage]:
     """antiphon.W007: an installed package adds a tool that cannot be used. The service does without it."""
     hint = "Mend or remove the package: ARCHITECTURE.md shows what a tool is."
@@ -261,7 +244,7 @@ def check_live_database(databases: Any = None, **_: Any) -> list[CheckMessage]:
                 id="antiphon.E007",
             )
         ]
-    return [*_check_role(), *_check_migrations(), *check_backends()]
+    return [*_check_role(), *_check_migrations(), *check_backends(), *check_vectors()]
 
 
 def _check_migrations() -> list[CheckMessage]:

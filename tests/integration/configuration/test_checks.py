@@ -237,8 +237,8 @@ def test_a_stored_key_that_does_not_open_is_told_with_its_backend(
     assert found(["default"]) == {}
     settings.SEAL_KEYS = (b"2" * 32,)
     messages = found(["default"])
-    assert set(messages) == {"antiphon.W007"}
-    assert "'one' does not open" in messages["antiphon.W007"].msg
+    assert set(messages) == {"antiphon.W009"}
+    assert "'one' does not open" in messages["antiphon.W009"].msg
 
 
 def test_without_the_database_option_the_database_is_not_asked(settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from django.core.checks import run_checks
 from django.core.management import call_command
 from django.db import connection
 
@@ -40,6 +41,12 @@ def test_without_vectors_a_search_is_refused_and_a_file_says_why(
     with pytest.raises(ProtocolError) as refused:
         check(entry(), friend_tenant.id, "tools[0]")
     assert (refused.value.param, refused.value.message) == ("tools[0].type", vectors.MISSING)
+
+
+def test_a_check_of_the_database_says_that_it_keeps_no_vectors(without_vectors: None) -> None:
+    told = {message.id: message.msg for message in run_checks(databases=["default"])}
+    assert told.get("antiphon.W008") == vectors.MISSING
+    assert "antiphon.W008" not in {message.id for message in run_checks()}
 
 
 def test_what_waited_for_vectors_is_read_once_they_can_be_kept(
