@@ -8,16 +8,14 @@ from hypothesis import strategies as st
 from responses_api.protocol.errors import ProtocolError, model_error, server_error
 from responses_api.protocol.plain import Json
 from responses_api.protocol.truncation import Truncation
-from tests.unit.workers.parts import call, fail, text
+from tests.unit.workers.parts import ANY_PART, call, fail, text
 from tests.unit.workers.told import ENDED_AT, final, kinds, new_emitter, read_back, tell
 from workers.backends.parts import (
-    CallDelta,
     Part,
     ReasoningDelta,
     RefusalDelta,
     Stop,
     SummaryDelta,
-    TextDelta,
     UsageReport,
 )
 from workers.emitter import Emitter
@@ -227,22 +225,6 @@ def test_draining_takes_each_frame_once() -> None:
 
 # ---------------------------------------------------------------- any order of parts
 
-ANY_TEXT = st.text(st.sampled_from('ab{}"\0\ud83d\ude00é🌍 '), max_size=4)
-KEYS = st.integers(0, 2)
-ANY_PART: st.SearchStrategy[Part] = st.one_of(
-    st.builds(TextDelta, KEYS, ANY_TEXT),
-    st.builds(RefusalDelta, KEYS, ANY_TEXT),
-    st.builds(ReasoningDelta, KEYS, ANY_TEXT),
-    st.builds(SummaryDelta, KEYS, ANY_TEXT),
-    st.builds(
-        CallDelta,
-        KEYS,
-        st.sampled_from([None, "", "c_1", "c_2", "x" * 70]),
-        st.sampled_from([None, "", "look"]),
-        st.sampled_from(["", "{}", '{"a":', "1}", " ", "\ud83d"]),
-    ),
-    st.builds(UsageReport, st.integers(0, 9), st.integers(0, 9)),
-)
 ENDS = st.sampled_from([Emitter.finish, Emitter.cancel, fail])
 STOPS = st.sampled_from(
     [[], [Stop("stop")], [Stop("length")], [Stop("content_filter")], [Stop("tool_calls")]]

@@ -3,19 +3,9 @@
 import orjson
 import pytest
 
-from responses_api.protocol.admission import CallAdmission, call_admission
-from responses_api.protocol.plain import Json
-from responses_api.protocol.request import parse_create
-from tests.unit.workers.parts import call, text
+from tests.unit.workers.parts import LOOK, admission, call, text
 from tests.unit.workers.told import final, kinds, of_kind, tell
 from workers.backends.parts import Stop
-
-LOOK: Json = {"type": "function", "name": "look"}
-LAUNCH: Json = {"type": "function", "name": "launch"}
-
-
-def admission(**fields: object) -> CallAdmission:
-    return call_admission(parse_create({"model": "m", "input": "hi", "tools": [LOOK, LAUNCH], **fields}))
 
 
 def test_a_call_is_announced_empty_and_grows() -> None:
