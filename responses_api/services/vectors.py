@@ -2,7 +2,8 @@
 
 The table is no migration's: a database without the extension `vector` has everything else of the service. It is made
 after each `manage.py migrate` where it can be, and what waited for it is read then. One narrow row a chunk, vector
-and words inline: a search reads all rows of a tenant, and nothing else.
+and words inline (but for vectors of some 2,000 numbers and more, which no row has room for): a search reads all rows
+of a tenant, and nothing else.
 """
 
 import uuid
@@ -37,10 +38,14 @@ _MAKE: Final = (
         model text NOT NULL,
         embedding vector NOT NULL,
         words tsvector NOT NULL
-    ) WITH (toast_tuple_target = 8160)""",  # as large as a row may be: nothing of it lies elsewhere
-    f"ALTER TABLE {TABLE} ALTER COLUMN embedding SET STORAGE PLAIN",
+    ) WITH (toast_tuple_target = 8160)""",  # as large as a row may be: nothing of it lies elsewhere while it fits
     f"CREATE INDEX chunkvector_by_tenant ON {TABLE} (tenant_id, file_id)",
     *row_level_security(TABLE).sql,
+)
+# Tables of an earlier version took no vectors of more than some 2,000 numbers.
+_TAKE_LONG: Final = f"ALTER TABLE {TABLE} ALTER COLUMN embedding SET STORAGE EXTERNAL"
+_TAKES_LONG: Final = (
+    "SELECT attstorage <> 'p' FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'embedding'"
 )
 _ADD: Final = f"""
 INSERT INTO {TABLE} (chunk_id, tenant_id, file_id, model, embedding, words)
@@ -84,7 +89,10 @@ def model_name() -> str:
 
 def prepare(**_: Any) -> None:
     """Make the table where there is none and the extension is there, or may be made; hears `post_migrate`."""
-    if are_there() or not _exists(FileChunk._meta.db_table) or not _has_extension():
+    if are_there():
+        _take_long_vectors()
+        return
+    if not _exists(FileChunk._meta.db_table) or not _has_extension():
         return
     with transaction.atomic(), connection.cursor() as cursor:
         for statement in _MAKE:
@@ -119,6 +127,13 @@ def read_anew(model: str, *, everything: bool = False) -> int:
 def written(vector: Sequence[float]) -> str:
     """A vector as pgvector reads it."""
     return f"[{','.join(f'{number:.7g}' for number in vector)}]"
+
+
+def _take_long_vectors() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKES_LONG, [TABLE])
+        if not cursor.fetchone()[0]:
+            cursor.execute(_TAKE_LONG)
 
 
 def _exists(table: str) -> bool:

@@ -7,10 +7,10 @@ from django.core.checks import run_checks
 from django.core.management import call_command
 from django.db import connection
 
-from responses_api.models import File
+from responses_api.models import File, FileChunk
 from responses_api.protocol.errors import ProtocolError
 from responses_api.services import vectors
-from responses_api.services.file_search import check
+from responses_api.services.file_search import Asked, check, search
 from tenants.models import Tenant
 from tenants.scoping import tenant_scope
 from tests.integration.file_search.conftest import entry, found, read
@@ -81,3 +81,18 @@ def test_files_are_read_again_when_somebody_asks(
     call_command("reindex_files", "--all")
     assert state(friend_tenant, file_id)[0] == "uploaded"
     assert capsys.readouterr().out == "0 files will be read again.\n1 files will be read again.\n"
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_vectors_may_be_as_long_as_large_models_make_them(friend_tenant: Tenant, is_old: bool) -> None:
+    file_id = read(friend_tenant, "herons.txt", b"Herons wade.")
+    if is_old:  # as the first version made the table
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {vectors.TABLE} ALTER COLUMN embedding SET STORAGE PLAIN")
+        call_command("migrate", verbosity=0)
+    with tenant_scope(friend_tenant.id):
+        (chunk,) = FileChunk.objects.filter(file_id=file_id)
+    long = [1.0] * 4096
+    vectors.add(friend_tenant.id, "large", [vectors.NewVector(chunk.id, long, "herons")])
+    results = search(friend_tenant.id, entry(), "large", [Asked("heron", long)])
+    assert [result["score"] for result in results] == [1.0]
