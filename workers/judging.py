@@ -7,7 +7,7 @@ by a receipt, and so is the model.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from responses_api.protocol.admission import (
     CallAdmission,
@@ -27,6 +27,11 @@ from workers.tools.choosing import leaves
 from workers.tools.toolbox import Served
 
 Fate = Literal["run", "approval", "refused"]
+
+
+_TO_BE_APPROVED: Final = (
+    "Not run: a rule by which its client must approve it came into force while it waited."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,20 @@ def judge(
         return beyond
     wants_approval = tool.offered.wants_approval or any(verdict.effect == "approve" for verdict in verdicts)
     return Ruling("approval" if wants_approval and not is_approved else "run", verdicts)
+
+
+def judge_again(tool: Served, model: str, policies: Sequence[Policy], *, is_approved: bool) -> Ruling:
+    """Judge a call that was let and told, but then had to wait before it could be run: by the policies of that moment.
+
+    It is too late to ask its client: one that has to be approved by now is refused.
+    """
+    verdicts = judge_all(policies, tool.offered.tool, model)
+    refusing = tuple(verdict for verdict in verdicts if verdict.effect == "deny")
+    if refusing:
+        return _refused(tool.name, refusing, policies)
+    if not is_approved and any(verdict.effect == "approve" for verdict in verdicts):
+        return Ruling("refused", verdicts, _TO_BE_APPROVED)
+    return Ruling("run", verdicts)
 
 
 def _beyond(name: str, request: CreateRequest, policies: Sequence[Policy], before: Before) -> Ruling | None:

@@ -78,6 +78,8 @@ class Receipts:
         item = self._open.get(receipt.key)
         if item is None:
             item = self._announce(receipt, told)
+        elif receipt.called is not None:
+            self._rulings.judged_again(receipt.called, item.id, receipt.verdicts)
         # In the order of the fields that it was announced with: what is told again is made of what was stored.
         item.told = {name: told[name] for name in item.told if name in told} | told
         self.go_on(item, receipt.step)

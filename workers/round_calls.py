@@ -20,7 +20,7 @@ from responses_api.services.hosted import is_ours
 from workers.backends.parts import Receipt
 from workers.emitter import Emitter
 from workers.hearing import Hearing
-from workers.judging import Before, Ruling, judge
+from workers.judging import Before, Ruling, judge, judge_again
 from workers.serving import Serving
 from workers.tool_calls import Request, ToolCalls
 from workers.tools.citing import Citing
@@ -52,7 +52,13 @@ class RoundCalls:
         self._hearing = hearing
         self._emitter = emitter
         self._serving = serving
-        self._calls = ToolCalls(hearing.tell, settings.TOOL_SECONDS, citing, settings.MAX_TOOL_RESULTS_BYTES)
+        self._calls = ToolCalls(
+            hearing.tell,
+            settings.TOOL_SECONDS,
+            citing,
+            settings.MAX_TOOL_RESULTS_BYTES,
+            self._judged_again,
+        )
 
     def take_up(self, told: Iterable[Json]) -> None:
         """What an attempt before this one told takes of the room that results have."""
@@ -121,6 +127,11 @@ class RoundCalls:
                 beside.append(call.tool.name)
             judged.append((replace(call, verdicts=ruling.verdicts), ruling))
         return judged
+
+    async def _judged_again(self, call: Request) -> Ruling:
+        policies = await self._serving.policies_now(self._job)
+        is_approved = call.approval_id is not None
+        return judge_again(call.tool, self._request.model, policies, is_approved=is_approved)
 
     def _fail_where_refused(self, judged: Sequence[tuple[Request, Ruling]]) -> None:
         """End the response where a call is not allowed and a policy wants that: then none is run."""

@@ -88,6 +88,11 @@ class Rulings:
         (self._left_out if is_denied else self._ran).append(name)
         self._decide(name, item_id, verdicts)
 
+    def judged_again(self, name: str, item_id: str, verdicts: Sequence[Verdict]) -> None:
+        """A call that was told was judged once more before it was run: that is what decided about it."""
+        self._decisions = [decision for decision in self._decisions if decision["call_id"] != item_id]
+        self._decide(name, item_id, verdicts)
+
     def leave_out(self, refused: RefusedCall) -> Json:
         """A call was left out; what the response tells of all that were. Raises `ProtocolError` for too many."""
         if len(self._left_out) >= _MOST_LEFT_OUT:

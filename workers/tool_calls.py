@@ -1,8 +1,8 @@
 """Runs the calls of a round, side by side, and tells what becomes of each by its receipt."""
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from responses_api.protocol.receipts import REFUSED_BY
 from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST
 from responses_api.protocol.sse import encode
 from workers.backends.parts import Receipt
+from workers.judging import Ruling
 from workers.tools.citing import Citing
 from workers.tools.provider import Ran
 from workers.tools.toolbox import Served
@@ -46,14 +47,21 @@ class Request:
         return item if self.approval_id is None else {**item, "approval_request_id": self.approval_id}
 
 
+JudgeAgain = Callable[[Request], Awaitable[Ruling]]
+
+
 class ToolCalls:
     """`tell` tells a receipt at once; `seconds` is how long a call may take, which its provider keeps. `citing` learns
-    what may be cited. `most_bytes` is how large the receipts of all calls may be together.
+    what may be cited. `most_bytes` is how large the receipts of all calls may be together. `judge_again` judges a call
+    that had to wait until others ended, which may be minutes.
     """
 
-    def __init__(self, tell: Tell, seconds: float, citing: Citing, most_bytes: int) -> None:
+    def __init__(
+        self, tell: Tell, seconds: float, citing: Citing, most_bytes: int, judge_again: JudgeAgain
+    ) -> None:
         self._citing = citing
         self._tell = tell
+        self._judge_again = judge_again
         self._seconds = seconds
         self._most_bytes = self._bytes_left = most_bytes
         self._places = asyncio.Semaphore(_MOST_AT_ONCE)
@@ -78,11 +86,7 @@ class ToolCalls:
     def refuse(self, call: Request, why: str) -> None:
         """Tell that a call is not run, and by which of its verdicts, if it is one of them."""
         self.announce(call)
-        item = call.receipt(call.tool.provider.refused(call.tool.offered, call.arguments, why).receipt)
-        denying = next((verdict for verdict in call.verdicts if verdict.effect == "deny"), None)
-        if denying is not None:
-            item = {**item, REFUSED_BY: denying.to_plain()}
-        self._tell(Receipt(call.key, item, "failed", is_done=True))
+        self._tell(Receipt(call.key, self._refusal(call, why), "failed", is_done=True))
 
     def ask(self, call: Request) -> None:
         """Ask the client whether a call may be run. The model has called it: a demand of `tool_choice` is met."""
@@ -95,7 +99,9 @@ class ToolCalls:
         self._tell(Receipt(call.key, item, called=call.tool.name, verdicts=call.verdicts, is_done=True))
 
     async def run(self, calls: Iterable[Request]) -> None:
-        """Run calls that were announced. Raises what `tell` raises; cancelled, it cancels them."""
+        """Run calls that were announced. Raises what `tell` raises, and what the response fails with where that is what
+        becomes of a call; then, and cancelled, it cancels them.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 for call in calls:
@@ -104,7 +110,11 @@ class ToolCalls:
             raise failures.exceptions[0] from None
 
     async def _run(self, call: Request) -> None:
+        must_wait = self._places.locked()
         async with self._places:
+            if must_wait and (ruling := await self._judge_again(call)).fate == "refused":
+                self._refuse_late(replace(call, verdicts=ruling.verdicts), ruling)
+                return
             steps = _Steps(self._tell, call)
             ran = self._fitting(call, await self._outcome(call, steps))
         if steps.failure is not None:
@@ -112,6 +122,21 @@ class ToolCalls:
         self._citing.know(ran.citations)
         step = "failed" if ran.has_failed else "completed"
         self._tell(Receipt(call.key, call.receipt(ran.receipt), step, is_done=True))
+
+    def _refuse_late(self, call: Request, ruling: Ruling) -> None:
+        """Tell that a call which was announced is not run after all. Raises what the response fails with for that."""
+        item = self._refusal(call, ruling.why)
+        self._tell(
+            Receipt(call.key, item, "failed", called=call.tool.name, verdicts=call.verdicts, is_done=True)
+        )
+        if ruling.error is not None:
+            raise ruling.error
+
+    def _refusal(self, call: Request, why: str) -> Json:
+        """The receipt of a call that is not run."""
+        item = call.receipt(call.tool.provider.refused(call.tool.offered, call.arguments, why).receipt)
+        denying = next((verdict for verdict in call.verdicts if verdict.effect == "deny"), None)
+        return item if denying is None else {**item, REFUSED_BY: denying.to_plain()}
 
     async def _outcome(self, call: Request, steps: "_Steps") -> Ran:
         provider, offered = call.tool.provider, call.tool.offered

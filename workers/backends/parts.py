@@ -126,7 +126,7 @@ class Receipt:
     which is an event of its own. Of a type with `arguments` these are whole from the first on.
 
     Of the first, `called` names the function that the model called, where it is a call's, and `verdicts` are what tool
-    policies said of it; a call that one of them denies was not run.
+    policies said of it; a call that one of them denies was not run. A later one has both where it was judged again.
     """
 
     key: Hashable

@@ -93,6 +93,47 @@ def test_a_call_beside_one_that_fails_the_response_is_not_run(
     assert receipts(final)[1]["error"].startswith("Not run")
 
 
+@pytest.mark.parametrize(
+    ("rule", "on_violation", "error"),
+    [
+        (
+            NO_ADD,
+            "suppress",
+            "Rule 'no-add' of the tenant's policy, version 1, denies MCP tools named 'add'.",
+        ),
+        (NO_ADD, "fail", "Rule 'no-add' of the tenant's policy, version 1, denies MCP tools named 'add'."),
+        (ASK, "suppress", "Not run: a rule by which its client must approve it came into force"),
+    ],
+    ids=["suppress", "fail", "approve"],
+)
+def test_a_policy_that_changes_while_a_call_waits_for_others_holds_for_it(
+    friend: Client,
+    stranger: Client,
+    friend_tenant: Tenant,
+    upstream: ScriptedUpstream,
+    abacus: Abacus,
+    rule: Json,
+    on_violation: str,
+    error: str,
+) -> None:
+    holding = [call("hold", 1, 1, f"call_{number}") for number in range(32)]
+    upstream.reply(body=chat_calls(*holding, add(1, 1, "call_last")))
+    upstream.reply(body=chat_stream("That is all."))
+    with friend.stream(input="Hold, then add", tools=TOOLS) as exchange:
+        assert all(abacus.begun.acquire(timeout=10) for _ in holding)
+        put_policy(friend_tenant, rule, on_violation=on_violation)
+        abacus.gate.set()
+        exchange.read_all()
+    final = exchange.events[-1]["response"]
+    waited = next(receipt for receipt in receipts(final) if receipt["name"] == "add")
+    assert (waited["status"], waited["output"], waited["error"][: len(error)]) == ("failed", None, error)
+    assert [name for name, _ in abacus.ran] == ["hold"] * 32
+    assert final["status"] == ("failed" if on_violation == "fail" else "completed")
+    decided = row_of(friend_tenant, final["id"]).policy_decisions
+    assert [each["rule"] for each in decided if each["call_id"] == waited["id"]] == [rule["id"]]
+    assert waited.get("antiphon:refused_by", {}).get("rule") == ("no-add" if rule is NO_ADD else None)
+
+
 def test_the_most_calls_of_a_policy_hold_over_all_rounds(
     friend: Client, friend_tenant: Tenant, upstream: ScriptedUpstream, abacus: Abacus
 ) -> None:
