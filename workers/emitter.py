@@ -9,12 +9,11 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from responses_api.protocol import event_types, events, ids
-from responses_api.protocol.errors import ProtocolError, model_error
+from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.event_types import Dialect
-from responses_api.protocol.items import ITEM_STATE, SealedType
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy import REPORT
-from responses_api.protocol.response import shown_item, shown_output
+from responses_api.protocol.response import shown_output
 from responses_api.protocol.truncation import Truncation
 from workers.backends.parts import (
     AnnotationReport,
@@ -30,28 +29,22 @@ from workers.backends.parts import (
     UsageReport,
 )
 from workers.calling import Calls
-from workers.foreign import Foreign, ForeignItems
+from workers.foreign import ForeignItems
 from workers.frames import Frames, Pad
 from workers.items import (
     Call,
-    Compaction,
-    Item,
     Spoken,
     state_at_a_cut,
     state_at_the_end,
     state_when_broken_off,
 )
+from workers.output import Output, Seal
 from workers.receipts import ReceiptItem, Receipts
 from workers.resuming import taken_up
 from workers.rulings import Admission, Judged, Rulings
 from workers.speaking import Speech
 
 _CUT_SHORT = {"length": "max_output_tokens", "content_filter": "content_filter"}
-# No model means as many; each new item looks at all that are open.
-_MOST_ITEMS = 256
-
-Seal = Callable[[SealedType, Any], str]
-"""Makes `encrypted_content` of plain JSON, for the type of item that will carry it."""
 
 
 class Emitter:
@@ -81,24 +74,29 @@ class Emitter:
         background: bool = False,
     ) -> None:
         self._base = {**base, "status": "in_progress", "output": []}
-        self._new_id = new_id
         self._clock = clock
         self._rulings = Rulings(admission)
         # As it was told before any worker had it: without what is found out here.
         self._waiting = {**self._base, "status": "queued"} if background else None
         self._dialect: Dialect = dialect
         self._frames = Frames(pad)
-        self._speech = Speech(self._frames, dialect, self._open_spoken)
-        self._calls = Calls(self._frames, self._rulings, new_id, self._open_call)
+        self._output = output = Output(self._frames, new_id, seal=seal, include=include)
+        self._speech = Speech(self._frames, dialect, output.open_spoken)
+        self._calls = Calls(self._frames, self._rulings, new_id, output.open_call)
         opening: Any = {
             "new_id": new_id,
-            "place": lambda: len(self._items),
-            "open_item": self._open_item,
-            "close": self._close,
+            "place": output.place,
+            "open_item": output.open,
+            "close": output.close,
         }
         self._receipts = Receipts(self._frames, dialect, self._rulings, **opening)
         self._foreign = ForeignItems(self._rulings, **opening)
-        self._seal = seal
+        output.endings = {
+            Spoken: lambda item, status: self._speech.end(),
+            Call: self._calls.close,
+            ReceiptItem: lambda item, status: self._receipts.tell_arguments(item),
+        }
+        self._keeps_state = seal is not None
         self._include = include
         self._feeders: dict[type, Callable[[Any], None]] = {
             **dict.fromkeys(self._speech.kinds, self._speech.feed),
@@ -113,7 +111,6 @@ class Emitter:
             UsageReport: self._feed_usage,
             Stop: self._feed_stop,
         }
-        self._items: list[Item] = []
         self._usage: Json | None = None
         self._usage_at = -1
         self._is_usage_last = False
@@ -140,13 +137,12 @@ class Emitter:
         """As `response`, with the state of reasoning whether or not it is shown: what is stored."""
         if self._final is not None:
             return self._final
-        output = [item.done or item.shape("in_progress") for item in self._items]
-        return {**self._base, "output": output, "usage": self._usage}
+        return {**self._base, "output": self._output.items, "usage": self._usage}
 
     @property
     def told_items(self) -> list[Json]:
         """The items that are done, as they are stored: what the conversation goes on with."""
-        return [item.done for item in self._items if item.done is not None]
+        return self._output.done
 
     @property
     def told_calls(self) -> int:
@@ -210,15 +206,15 @@ class Emitter:
             return
         taken = taken_up(told)
         self._frames.take_up(told)
-        self._items = [*taken.items]
+        self._output.take_up(taken.items)
         if taken.truncation is not None:
             self._base = {**self._base, event_types.TRUNCATION: taken.truncation}
-        items = [item.shape("in_progress") for item in taken.items]
+        items = self._output.items
         self._calls.take_up(item["call_id"] for item in items if item["type"] == "function_call")
         self._rulings.take_up(items, judged)
         for receipt in taken.open:
             self._receipts.go_on(receipt, "failed")
-            self._close(receipt, "failed")
+            self._output.close(receipt, "failed")
 
     def feed(self, part: Part) -> None:
         """Take in one part. Raises `ProtocolError` for a call that may not be or that makes no sense."""
@@ -244,8 +240,8 @@ class Emitter:
         except ProtocolError as error:
             self.fail(error)
             return
-        self._drop_orphaned_state()
-        self._close_open(state_at_a_cut if reason else state_at_the_end)
+        self._speech.drop_orphaned_state()
+        self._output.close_open(state_at_a_cut if reason else state_at_the_end)
         if reason:
             self._end("incomplete", incomplete_details={"reason": reason})
         else:
@@ -259,7 +255,7 @@ class Emitter:
         if not self._may_end():
             return
         self._error = error
-        self._close_open(state_when_broken_off)
+        self._output.close_open(state_when_broken_off)
         self._frames.tell(events.error(error.payload()))
         self._end("failed", error=error.snapshot_error())
 
@@ -267,7 +263,7 @@ class Emitter:
         """Close what is open as incomplete and end as cancelled, which is no error."""
         if not self._may_end():
             return
-        self._close_open(state_when_broken_off)
+        self._output.close_open(state_when_broken_off)
         self._end("cancelled")
 
     def terminal(self) -> bytes:
@@ -294,19 +290,11 @@ class Emitter:
         self._final = {**self.record, **marks, **fields, "status": status}
 
     def _feed_state(self, report: StateReport) -> None:
-        if self._seal is not None:
+        if self._keeps_state:
             self._speech.feed_state(report)
 
-    # ------------------------------------------------------------------ compaction
-
     def _feed_compacted(self, compacted: Compacted) -> None:
-        """A compaction item is announced and done at once: nothing of it grows."""
-        if self._seal is None:
-            raise RuntimeError("a compaction cannot be told without a seal")
-        sealed = self._seal("compaction", compacted.summary)
-        item = Compaction(self._new_id(ids.COMPACTION), len(self._items), sealed)
-        self._open_item(item)
-        self._close(item, "completed")
+        self._output.tell_compaction(compacted.summary)
 
     # ------------------------------------------------------------------ tool policies
 
@@ -315,58 +303,7 @@ class Emitter:
         report = self._rulings.leave_out(refused)
         # A new one: the snapshot that was told before is still to be written down as it was.
         self._base = {**self._base, REPORT: report}
-        if self._speech.item is not None:
-            self._speech.item.led_to_refusal = True
-
-    def _drop_orphaned_state(self) -> None:
-        """State that led to nothing but a call that was left out is not kept: whoever gave it would miss the call."""
-        if self._speech.item is not None and self._speech.item.led_to_refusal:
-            self._speech.item.states.clear()
-
-    # ------------------------------------------------------------------ items
-
-    def _open_spoken(self, item_type: str) -> Spoken:
-        item = Spoken(item_type, self._new_id(ids.item_prefix(item_type)), len(self._items))
-        self._open_item(item)
-        return item
-
-    def _open_call(self, call: Call) -> None:
-        call.settle(self._new_id(ids.FUNCTION_CALL), len(self._items))
-        self._open_item(call)
-
-    def _open_item(self, item: Item) -> None:
-        """Announce an item; what cannot grow any more is closed before."""
-        if len(self._items) >= _MOST_ITEMS:
-            raise model_error(f"The model's answer has more than {_MOST_ITEMS} items.")
-        if self._speech.item is not None:
-            self._close(self._speech.item, "completed")
-        for call in self._items:
-            if type(call) is Call and call.done is None and call.is_whole():
-                self._close(call, "completed")
-        self._items.append(item)
-        self._frames.tell(events.output_item_added(item.index, item.shape("in_progress")))
-
-    def _close(self, item: Item, status: str) -> None:
-        item.done = self._closed_shape(item, status)
-        self._frames.tell(events.output_item_done(item.index, shown_item(item.done, self._include)))
-
-    def _closed_shape(self, item: Item, status: str) -> Json:
-        if isinstance(item, Call):
-            self._calls.close(item, status)
-        elif isinstance(item, ReceiptItem):
-            self._receipts.tell_arguments(item)
-        elif isinstance(item, Foreign) and item.upstream_id and self._seal is not None:
-            return {**item.shape(status), ITEM_STATE: self._seal("item", {"id": item.upstream_id})}
-        elif isinstance(item, Spoken):
-            self._speech.end()
-            if item.states and self._seal is not None:
-                return {**item.shape(status), "encrypted_content": self._seal("reasoning", item.states)}
-        return item.shape(status)
-
-    def _close_open(self, state: Callable[[Item], str], *, but: type[Item] | None = None) -> None:
-        for item in self._items:
-            if item.done is None and type(item) is not but:
-                self._close(item, state(item))
+        self._speech.note_refusal()
 
     # ------------------------------------------------------------------ the rest
 
@@ -376,8 +313,8 @@ class Emitter:
     def _feed_round_end(self, _: RoundEnd) -> None:
         """The model's answer has ended, and the response goes on. Raises `ProtocolError` for a call without a name."""
         self._calls.announce_late(cut_short=False)
-        self._drop_orphaned_state()
-        self._close_open(state_at_the_end, but=ReceiptItem)
+        self._speech.drop_orphaned_state()
+        self._output.close_open(state_at_the_end, but=ReceiptItem)
         self._calls.end_round()
         self._foreign.end_round()
         self._stop = None

@@ -68,6 +68,16 @@ class Speech:
         end = len(str(part.text))
         return placed_annotation(report.annotation, end - report.length, end, self._dialect)
 
+    def note_refusal(self) -> None:
+        """What is open led to a call that was left out."""
+        if self.item is not None:
+            self.item.led_to_refusal = True
+
+    def drop_orphaned_state(self) -> None:
+        """State that led to nothing but a call that was left out is not kept: whoever gave it would miss the call."""
+        if self.item is not None and self.item.led_to_refusal:
+            self.item.states.clear()
+
     def end(self) -> None:
         """The item has ended, and with it its last part."""
         self._close_part()
