@@ -1,11 +1,14 @@
 """Who reads files in this process: few at once, so that the slots of a worker are there for responses.
 
 A ticket says that something waits. Where as many readers as there may be are at work already, it has done its duty:
-they go on until nothing waits any more.
+they go on until nothing waits any more. No tenant has all of them: a long file takes minutes.
 """
 
 import threading
-from collections.abc import Callable
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -16,9 +19,13 @@ from workers.indexing.whole import index
 
 log = structlog.get_logger(__name__)
 
-_AT_ONCE: Final = 2
-"""One slow file must not stop all others; more would only share the same processor."""
+_AT_ONCE: Final = 4
+_OF_ONE_TENANT: Final = 2
+"""One slow file must not stop all others of its tenant; more would only share the same processor."""
 _readers: Final = threading.BoundedSemaphore(_AT_ONCE)
+_taking: Final = threading.Lock()
+_reading: Final[Counter[uuid.UUID]] = Counter()
+"""How many readers each tenant has, if any."""
 
 
 def read_files(is_ending: Callable[[], bool]) -> None:
@@ -27,11 +34,33 @@ def read_files(is_ending: Callable[[], bool]) -> None:
         return
     try:
         after = None
-        while not is_ending() and (waiting := lent(indexing.take_next, after)) is not None:
-            lent(_read, waiting)
+        while not is_ending() and (waiting := _take(after)) is not None:
+            with _counted(waiting.tenant_id):
+                lent(_read, waiting)
             after = waiting.tenant_id
     finally:
         _readers.release()
+
+
+def _take(after: uuid.UUID | None) -> indexing.Waiting | None:
+    """The next file of a tenant that has not as many readers as it may have; it has one more from here on."""
+    with _taking:
+        served = [tenant_id for tenant_id, count in _reading.items() if count >= _OF_ONE_TENANT]
+        waiting = lent(indexing.take_next, after, served)
+        if waiting is not None:
+            _reading[waiting.tenant_id] += 1
+    return waiting
+
+
+@contextmanager
+def _counted(tenant_id: uuid.UUID) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with _taking:
+            _reading[tenant_id] -= 1
+            if not _reading[tenant_id]:
+                del _reading[tenant_id]
 
 
 def _read(waiting: indexing.Waiting) -> None:

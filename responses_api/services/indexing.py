@@ -39,7 +39,7 @@ _WAITING: Final = "status = %(uploaded)s AND (begun_at IS NULL OR begun_at < %(l
 _NEXT: Final = f"""
 UPDATE responses_api_file SET begun_at = %(now)s, attempts = attempts + 1 WHERE id = (
     SELECT id FROM responses_api_file
-     WHERE {_WAITING} AND (expires_at IS NULL OR expires_at > %(now)s)
+     WHERE {_WAITING} AND (expires_at IS NULL OR expires_at > %(now)s) AND tenant_id <> ALL(%(served)s::uuid[])
      ORDER BY tenant_id <= %(after)s, tenant_id, id LIMIT 1 FOR UPDATE SKIP LOCKED
 ) RETURNING id, tenant_id, attempts
 """
@@ -91,14 +91,15 @@ def rescue() -> None:
         ask()
 
 
-def take_next(after: uuid.UUID | None = None) -> Waiting | None:
-    """Take the next file that waits, of the next tenant after this one; None where none waits.
+def take_next(after: uuid.UUID | None = None, served: Sequence[uuid.UUID] = ()) -> Waiting | None:
+    """Take the next file that waits, of the next tenant after this one, but of none that is `served` already; None
+    where none waits.
 
     One that workers were lost over time and again is given up.
     """
     while True:
         with operator_scope(), connection.cursor() as cursor:
-            cursor.execute(_NEXT, {**_given(), "after": after or _NOBODY})
+            cursor.execute(_NEXT, {**_given(), "after": after or _NOBODY, "served": list(served)})
             found = cursor.fetchone()
         if found is None:
             return None

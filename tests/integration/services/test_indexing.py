@@ -175,6 +175,34 @@ def test_a_process_reads_few_at_once_and_goes_on_until_nothing_waits(
     assert most == [2]
 
 
+def test_the_long_files_of_a_tenant_stop_no_other_tenant(
+    sent: list[str], monkeypatch: pytest.MonkeyPatch, friend_tenant: Tenant, stranger_tenant: Tenant
+) -> None:
+    long = {stored_file(friend_tenant)["id"] for _ in range(6)}
+    begun, may_end = threading.Semaphore(0), threading.Event()
+
+    def index(tenant_id: Any, file_id: str) -> None:
+        if file_id in long:
+            begun.release()
+            assert may_end.wait(30)
+        indexing.succeed(tenant_id, file_id)
+
+    monkeypatch.setattr(readers, "index", index)
+    tickets = [threading.Thread(target=readers.read_files, args=(lambda: False,)) for _ in range(6)]
+    for ticket in tickets:
+        ticket.start()
+    assert begun.acquire(timeout=10)
+    assert begun.acquire(timeout=10)
+    short = stored_file(stranger_tenant)["id"]
+    readers.read_files(lambda: False)
+    assert state(short)[0] == "processed"
+    assert not begun.acquire(blocking=False)
+    may_end.set()
+    for ticket in tickets:
+        ticket.join(30)
+    assert {state(file_id)[0] for file_id in long} == {"processed"}
+
+
 def test_a_reader_that_fails_leaves_the_file_for_another_try(
     sent: list[str], monkeypatch: pytest.MonkeyPatch, friend_tenant: Tenant
 ) -> None:
