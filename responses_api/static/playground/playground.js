@@ -2,7 +2,7 @@
 import { element } from "./elements.js";
 import { Items, shownItem } from "./items.js";
 import { approvalRequests, approvalResponse } from "./receipts.js";
-import { SNIPPETS } from "./snippets.js";
+import { SNIPPETS, shareable } from "./snippets.js";
 import { Refusal, byEvents, byJson, bySocket } from "./transport.js";
 
 const find = (id) => document.getElementById(`pg-${id}`);
@@ -252,11 +252,11 @@ for (const button of page.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     find("problem").hidden = true;
     try {
-      const code = SNIPPETS[button.dataset.copy](body(), form.elements.transport.value !== "json");
+      const code = SNIPPETS[button.dataset.copy](shareable(body()), form.elements.transport.value !== "json");
       find("code").textContent = code;
       find("code").hidden = false;
       await navigator.clipboard.writeText(code);
-      find("copied").textContent = "Copied. Put a key of your own into ANTIPHON_API_KEY.";
+      find("copied").textContent = "Copied. Put a key of your own into ANTIPHON_API_KEY, and what MCP servers ask for where < and > are.";
     } catch (error) {
       if (error instanceof Mistake) problem(error);
       else find("copied").textContent = "Select the code to copy it.";

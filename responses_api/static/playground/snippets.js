@@ -1,4 +1,5 @@
-// The request as code. The key is a placeholder: the playground's own never leaves the page's memory.
+// The request as code. The key is a placeholder: the playground's own never leaves the page's memory. So is what lets the
+// service in at MCP servers: code is pasted where others read it.
 
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -17,6 +18,26 @@ function python(value, indent) {
     return fields.length ? `{\n${fields.join("")}${outer}}` : "{}";
   }
   return JSON.stringify(value);
+}
+
+const instead = (what, label) => `<${what} of ${label}>`;
+
+function shareableTool(tool) {
+  if (tool?.type !== "mcp") return tool;
+  const shown = { ...tool };
+  const label = tool.server_label;
+  if (tool.authorization) shown.authorization = instead("authorization", label);
+  if (tool.headers && typeof tool.headers === "object") {
+    shown.headers = Object.fromEntries(Object.keys(tool.headers).map((name) => [name, instead(name, label)]));
+  }
+  const [address, query] = String(tool.server_url ?? "").split(/\?(.*)/s);
+  if (query) shown.server_url = `${address}?${instead("query", label)}`;
+  return shown;
+}
+
+// The request with names in the place of what only its MCP servers may see.
+export function shareable(body) {
+  return body.tools ? { ...body, tools: body.tools.map(shareableTool) } : body;
 }
 
 export const SNIPPETS = {
