@@ -210,13 +210,28 @@ async function ask() {
   }
 }
 
+// The form as it continues the last response, with what that one leaves to be answered.
+function fillContinuation() {
+  form.elements.previous_response_id.value = last.id;
+  const calls = last.output.filter((item) => item.type === "function_call");
+  const outputs = calls.map((call) => ({ type: "function_call_output", call_id: call.call_id, output: "" }));
+  const answers = approvalRequests(last.output).map((request) => approvalResponse(request.id, decided.get(request.id) ?? false));
+  const input = [...outputs, ...answers];
+  form.elements.input.value = input.length ? JSON.stringify(input, null, 2) : "";
+}
+
 // Once the response has ended, and each of its approval requests has its answer.
 function goOn() {
   const requests = approvalRequests(last?.output ?? []);
   if (find("continue").disabled || !requests.length || !requests.every((request) => decided.has(request.id))) return;
-  find("continue").click();
+  fillContinuation();
   // Calls of functions are answered by hand, in the same request.
-  if (!last.output.some((item) => item.type === "function_call")) ask();
+  if (last.output.some((item) => item.type === "function_call")) {
+    form.elements.input.focus();
+  } else {
+    find("status").focus(); // the button that was pressed goes; in the input a phone would bring up its keyboard
+    ask();
+  }
 }
 
 form.addEventListener("submit", (event) => {
@@ -225,12 +240,7 @@ form.addEventListener("submit", (event) => {
 });
 find("stop").addEventListener("click", () => running?.abort());
 find("continue").addEventListener("click", () => {
-  form.elements.previous_response_id.value = last.id;
-  const calls = last.output.filter((item) => item.type === "function_call");
-  const outputs = calls.map((call) => ({ type: "function_call_output", call_id: call.call_id, output: "" }));
-  const answers = approvalRequests(last.output).map((request) => approvalResponse(request.id, decided.get(request.id) ?? false));
-  const input = [...outputs, ...answers];
-  form.elements.input.value = input.length ? JSON.stringify(input, null, 2) : "";
+  fillContinuation();
   form.elements.input.focus();
 });
 find("items").addEventListener("pg-approval", (event) => {

@@ -1,0 +1,157 @@
+"""The playground with a real MCP server: a person sees what its tools did, decides about a call, and sees a refusal."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Mailbox
+from tests.browser.people import found_team, sign_up
+from tests.browser.test_pages import LOOKS, broken_rules
+from tests.support.chat import ToolCall, chat_calls
+from tests.support.mcp_server import RealMcpServer
+from tests.support.service import MODEL, Service
+
+TEAM: Final = "Sums"
+TRANSPORTS: Final = ("sse", "websocket")
+SECRET: Final = "what-lets-somebody-in"
+POLICY: Final = {
+    "rules": [{"id": "no-echo", "effect": "deny", "kind": "mcp", "tool": "echo"}],
+    "on_violation": "suppress",
+}
+
+
+@pytest.fixture(scope="module")
+def state(chromium: Browser, site: Service) -> Any:
+    """The owner of a team whose policy forbids one of the server's tools, signed in."""
+    context = chromium.new_context(base_url=site.root_url)
+    page = context.new_page()
+    sign_up(page, "sums@pages.example", Mailbox(site.folder / "mails").newest_to)
+    found_team(page, TEAM)
+    policy = site.folder / "no-echo.json"
+    policy.write_text(json.dumps(POLICY))
+    site.manage("set_policy", TEAM, str(policy))
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture
+def server() -> Iterator[RealMcpServer]:
+    """The MCP server."""
+    with RealMcpServer() as server:
+        yield server
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+def page(chromium: Browser, site: Service, state: Any, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page in one of the looks, whose scripts must not fail."""
+    width, scheme = request.param
+    context = chromium.new_context(
+        base_url=site.root_url,
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,
+        storage_state=state,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.on("pageerror", lambda error: pytest.fail(f"{page.url}: {error}"))
+    yield page
+    context.close()
+
+
+def offer(page: Page, server: RealMcpServer, **entry: Any) -> None:
+    """Ask for a sum, with the server's tools: add them by their button, and put its address in."""
+    page.goto("/admin/playground/")
+    page.locator("[name=model]").select_option(MODEL)
+    page.locator("[name=input]").fill("Please add.")
+    page.locator(".pg-tools summary").click()
+    page.locator("[data-tool=mcp]").click()
+    tools = page.locator("[name=tools]")
+    (tool,) = json.loads(tools.input_value())
+    assert tool["require_approval"] == "always"
+    tools.fill(json.dumps([{**tool, "server_label": "sums", "server_url": server.url, **entry}], indent=2))
+
+
+def ask(page: Page, server: RealMcpServer, transport: str, **entry: Any) -> None:
+    """Ask; over a WebSocket without storing, which is continued on it alone."""
+    offer(page, server, **entry)
+    page.locator("[name=transport]").select_option(transport)
+    page.locator("[name=store]").set_checked(transport == "sse")
+    page.locator("#pg-send").click()
+
+
+def look(page: Page, name: str) -> None:
+    """Nobody is kept out of what is shown now; a picture of it, where a folder is named."""
+    folder = os.environ.get("FOLDER")
+    width = (page.viewport_size or {})["width"]
+    if folder:
+        page.screenshot(path=Path(folder) / f"mcp-{name}-{width}.png", full_page=True)
+    assert broken_rules(page, f"{name} {width}") == []
+
+
+def expect_told(page: Page, *texts: str) -> None:
+    for text in texts:
+        expect(page.locator("#pg-items")).to_contain_text(text)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_call_is_approved_made_and_answered(page: Page, server: RealMcpServer, transport: str) -> None:
+    ask(page, server, transport)
+    expect_told(page, "Tools of sums", "The sum of two numbers.", "May sums · add(…) be called?", '"a": 3')
+    expect(page.locator("#pg-status")).to_have_text("The response is completed.")
+    look(page, f"asked-{transport}")
+    assert server.calls() == []
+    page.get_by_role("button", name="Approve").click()
+    expect_told(page, "Approved: mcpr_", "sums · add(…)", "Output", "The tool returned: 6")
+    expect(page.locator("#pg-status")).to_be_focused()
+    expect(page.locator("#pg-status")).to_be_in_viewport()
+    look(page, f"approved-{transport}")
+    assert server.arguments("add") == [{"a": 3, "b": 3}]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_call_that_is_denied_is_not_made(page: Page, server: RealMcpServer, transport: str) -> None:
+    ask(page, server, transport)
+    page.get_by_role("button", name="Deny").click()
+    expect_told(page, "Denied: mcpr_", "The tool returned")
+    look(page, f"denied-{transport}")
+    assert server.calls() == []
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_call_that_the_policy_forbids_names_its_rule(
+    page: Page, site: Service, server: RealMcpServer, transport: str
+) -> None:
+    # It is not offered to the model, which calls it all the same.
+    site.upstream.reply(body=chat_calls(ToolCall("echo", '{"text": "hello"}')))
+    ask(page, server, transport, require_approval="never")
+    expect_told(
+        page, "sums · echo(…)", "Refused by the policy of the tenant, rule no-echo.", "The tool returned"
+    )
+    look(page, f"refused-{transport}")
+    assert server.calls() == []
+
+
+@pytest.mark.parametrize("language", ["curl", "Python", "JavaScript"])
+def test_a_request_as_code_has_no_secret_of_a_server(
+    page: Page, server: RealMcpServer, language: str
+) -> None:
+    secrets = {
+        "server_url": f"{server.url}?token={SECRET}",
+        "authorization": SECRET,
+        "headers": {"X-Api-Key": SECRET},
+    }
+    offer(page, server, **secrets)
+    assert SECRET in page.locator("[name=tools]").input_value()
+    page.get_by_text("As code").click()
+    page.get_by_role("button", name=f"Copy {language}").click()
+    code = page.locator("#pg-code")
+    expect(code).to_contain_text(f"{server.url}?<query of sums>")
+    expect(code).to_contain_text("<authorization of sums>")
+    expect(code).to_contain_text("<X-Api-Key of sums>")
+    expect(code).not_to_contain_text(SECRET)
