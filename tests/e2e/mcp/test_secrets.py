@@ -7,33 +7,15 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
-import psycopg
-import pytest
 import redis
-from psycopg import sql
 
+from tests.e2e.mcp.secret import KEY, MARKER, PROMPT, QUERY, TOKEN, ended, look, tool
 from tests.e2e.test_websocket import ask, open_socket, read_response
-from tests.support.client import Client, Json, wait_until
+from tests.support.client import Client, Json
 from tests.support.mcp_server import RealMcpServer
 from tests.support.service import Service
-
-MARKER: Final = "marker-of-a-secret"
-TOKEN, KEY, QUERY = f"{MARKER}-token", f"{MARKER}-key", f"{MARKER}-query"
-PROMPT: Final = "prompt-that-is-no-secret"
-
-
-def tool(server: RealMcpServer, **entry: Any) -> Json:
-    return {
-        "type": "mcp",
-        "server_label": "tools",
-        "server_url": f"{server.url}?token={QUERY}",
-        "authorization": TOKEN,
-        "headers": {"X-Api-Key": KEY},
-        "require_approval": "never",
-        **entry,
-    }
 
 
 def test_secrets_are_nowhere_but_at_the_server(service: Service, server: RealMcpServer) -> None:
@@ -43,7 +25,7 @@ def test_secrets_are_nowhere_but_at_the_server(service: Service, server: RealMcp
     with _heard(service) as commands:
         for asked in _requests(service.friend, server):
             said += asked
-            _look(service)
+            look(service)
         said += _over_websocket(service, server)
         said += _while_it_runs(service, server)
         said += _refusals(service.friend, server)
@@ -59,7 +41,7 @@ def test_secrets_are_nowhere_but_at_the_server(service: Service, server: RealMcp
     assert MARKER not in "".join(said)
     assert PROMPT in "".join(commands)
     assert MARKER not in "".join(commands)
-    _look(service)
+    look(service)
 
 
 def _requests(friend: Client, server: RealMcpServer) -> Iterator[list[str]]:
@@ -79,17 +61,7 @@ def _requests(friend: Client, server: RealMcpServer) -> Iterator[list[str]]:
 
 
 def _in_background(friend: Client, **body: Any) -> list[str]:
-    return [_ended(friend, friend.create(**body, background=True).json()["id"])]
-
-
-def _ended(friend: Client, response_id: str) -> str:
-    """What GET tells of a response once it has ended."""
-
-    def ended() -> str | None:
-        found = friend.get(f"/responses/{response_id}")
-        return found.body.decode() if found.json()["status"] not in ("queued", "in_progress") else None
-
-    return str(wait_until(ended, timeout=60, what="the end"))
+    return [ended(friend, friend.create(**body, background=True).json()["id"])]
 
 
 def _over_websocket(service: Service, server: RealMcpServer) -> list[str]:
@@ -103,14 +75,14 @@ def _while_it_runs(service: Service, server: RealMcpServer) -> list[str]:
     body: Json = {"input": f"{PROMPT}: be slow.", "tools": [tool(server, allowed_tools=["slow"])]}
     with service.friend.stream(**body) as stream:
         assert server.began.wait(10)
-        _look(service)
+        look(service)
         server.released.set()
         raw = stream.read_all().decode()
     service.worker.stop()
     waiting = service.friend.create(**body, background=True)
-    _look(service)
+    look(service)
     service.worker.start()
-    return [raw, _ended(service.friend, waiting.json()["id"])]
+    return [raw, ended(service.friend, waiting.json()["id"])]
 
 
 def _refusals(friend: Client, server: RealMcpServer) -> list[str]:
@@ -162,46 +134,3 @@ def _heard(service: Service) -> Iterator[list[str]]:
             ended.set()
             client.ping()
             thread.join(10)
-
-
-def _look(service: Service) -> None:
-    """Look through every row of the database and every key of Valkey."""
-    rows = _rows(service.env["DATABASE_URL"])
-    assert PROMPT in rows
-    assert MARKER not in rows
-    assert MARKER not in _keys(service.env["VALKEY_URL"])
-
-
-def _rows(url: str) -> str:
-    with psycopg.connect(url) as connection:
-        connection.execute("SET antiphon.tenant_id = '*'")
-        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-        return "".join(
-            row[0]
-            for (table,) in tables
-            for row in connection.execute(sql.SQL("SELECT t::text FROM {} t").format(sql.Identifier(table)))
-        )
-
-
-def _keys(url: str) -> str:
-    with redis.Redis.from_url(url) as client:
-        return "".join(repr(_value(client, key)) for key in client.scan_iter(count=1000))
-
-
-def _value(client: Any, key: bytes) -> Any:
-    match client.type(key):
-        case b"string":
-            return client.get(key)
-        case b"hash":
-            return client.hgetall(key)
-        case b"list":
-            return client.lrange(key, 0, -1)
-        case b"set":
-            return client.smembers(key)
-        case b"zset":
-            return client.zrange(key, 0, -1)
-        case b"stream":
-            return client.xrange(key)
-        case b"none":  # gone since it was listed
-            return None
-    pytest.fail(f"a key of a type that is not looked into: {key!r}")
