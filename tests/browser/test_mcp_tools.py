@@ -88,7 +88,8 @@ def ask(page: Page, server: RealMcpServer, transport: str, **entry: Any) -> None
 def look(page: Page, name: str) -> None:
     """Nobody is kept out of what is shown now; a picture of it, where a folder is named."""
     folder = os.environ.get("FOLDER")
-    width = (page.viewport_size or {})["width"]
+    assert page.viewport_size is not None
+    width = page.viewport_size["width"]
     if folder:
         page.screenshot(path=Path(folder) / f"mcp-{name}-{width}.png", full_page=True)
     assert broken_rules(page, f"{name} {width}") == []

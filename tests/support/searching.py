@@ -36,7 +36,7 @@ def messages(url: str, queue: str) -> str:
     """What waits in a queue of RabbitMQ: headers, properties and bodies. All of it waits there afterwards, too."""
     with Connection(url) as broker:
         channel: Any = broker.channel()
-        taken = []
+        taken: list[str] = []
         while len(taken) < _MOST_MESSAGES and (message := channel.basic_get(queue)) is not None:
             taken.append(repr((message.headers, message.properties, message.delivery_info, message.body)))
         channel.close()  # what was not acknowledged is queued again

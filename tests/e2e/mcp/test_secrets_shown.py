@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.e2e.mcp.secret import MARKER, PROMPT, TOKEN, look, tool
+from tests.support.client import Json
 from tests.support.mcp_server import RealMcpServer
 from tests.support.service import Service
 
@@ -72,7 +73,7 @@ def test_no_page_and_no_file_of_the_console_has_them(
     service: Service, server: RealMcpServer, person: httpx2.Client, tenant_id: str
 ) -> None:
     server.token = TOKEN
-    body = {"input": f"{PROMPT}: use headers.", "tools": [tool(server, allowed_tools=["headers"])]}
+    body: Json = {"input": f"{PROMPT}: use headers.", "tools": [tool(server, allowed_tools=["headers"])]}
     response_id = service.friend.create(**body).json()["id"]
     page = f"{RESPONSES}{response_id.replace('_', '_5F')}"
     told = [person.get(f"{page}/{name}/").text for name in ("change", "events", "json")]
