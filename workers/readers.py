@@ -15,6 +15,7 @@ import structlog
 
 from responses_api.services import indexing
 from responses_api.services.database import lent
+from workers.indexing.errors import Interrupted
 from workers.indexing.whole import index
 
 log = structlog.get_logger(__name__)
@@ -36,7 +37,7 @@ def read_files(is_ending: Callable[[], bool]) -> None:
         after = None
         while not is_ending() and (waiting := _take(after)) is not None:
             with _counted(waiting.tenant_id):
-                lent(_read, waiting)
+                lent(_read, waiting, is_ending)
             after = waiting.tenant_id
     finally:
         _readers.release()
@@ -63,9 +64,11 @@ def _counted(tenant_id: uuid.UUID) -> Iterator[None]:
                 del _reading[tenant_id]
 
 
-def _read(waiting: indexing.Waiting) -> None:
+def _read(waiting: indexing.Waiting, is_ending: Callable[[], bool]) -> None:
     """Read one file. One that could not be, by no fault of its own, waits until its time is over, for another try."""
     try:
-        index(waiting.tenant_id, waiting.file_id)
+        index(waiting.tenant_id, waiting.file_id, is_ending)
+    except Interrupted:
+        indexing.let_go(waiting)
     except Exception:
         log.exception("a file could not be read", file_id=waiting.file_id, tenant_id=str(waiting.tenant_id))

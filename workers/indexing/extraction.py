@@ -6,6 +6,7 @@ made for it, would hold the lock that all responses of a worker share.
 """
 
 import resource
+import signal
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
@@ -17,7 +18,7 @@ import orjson
 from responses_api.protocol.plain import Json, record_of
 from workers.indexing.chunking import Chunk, chunks
 from workers.indexing.document import Document
-from workers.indexing.errors import Unreadable
+from workers.indexing.errors import Interrupted, Unreadable
 from workers.indexing.formats import Format, format_of
 
 MOST_BYTES: Final = 64 << 20
@@ -26,6 +27,8 @@ MOST_CHUNKS: Final = 10_000
 """Of one file: about 2 million words."""
 _SECONDS: Final = 120
 _MEMORY_BYTES: Final = 1 << 30
+_FROM_OUTSIDE: Final = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+"""How the process ends where everything of a worker is stopped at once: by a service manager, or at a terminal."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
@@ -39,7 +42,7 @@ class Passages:
 
 def extract(data: bytes, filename: str, media_type: str, *, seconds: int = _SECONDS) -> Passages:
     """The passages of a file. Raises `Unreadable` for one that has none, is too large or too long, or takes longer than
-    `seconds`.
+    `seconds`; `Interrupted`.
     """
     if len(data) > MOST_BYTES:
         raise Unreadable(f"It is larger than {MOST_BYTES >> 20} MB: split it, so that it can be searched.")
@@ -79,17 +82,22 @@ def read(kind: Format, data: bytes) -> Document:
 
 
 def _read_apart(kind: Format, data: bytes, seconds: int) -> Json:
-    command = [sys.executable, "-m", __spec__.name, kind.value, str(seconds)]
     try:
         ended = subprocess.run(
-            command, input=data, capture_output=True, cwd=_ROOT, timeout=seconds, check=False
+            _command(kind, seconds), input=data, capture_output=True, cwd=_ROOT, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired:
         raise Unreadable(f"Reading it took longer than {seconds} seconds.") from None
+    if ended.returncode in _FROM_OUTSIDE:
+        raise Interrupted
     if ended.returncode != 0:
         raise Unreadable("It takes more time or memory to be read than one file may.")
     answer: Json = orjson.loads(ended.stdout)
     return answer
+
+
+def _command(kind: Format, seconds: int) -> list[str]:
+    return [sys.executable, "-m", __spec__.name, kind.value, str(seconds)]
 
 
 def _cut(document: Document) -> Json:

@@ -1,7 +1,7 @@
 """A file from its bytes to what search finds: text, chunks, vectors."""
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final
 
@@ -10,21 +10,22 @@ from responses_api.services import indexing, vectors
 from tenants.scoping import tenant_scope
 from workers.indexing.chunking import Chunk
 from workers.indexing.embedding import embedder
-from workers.indexing.errors import Unreadable
+from workers.indexing.errors import Interrupted, Unreadable
 from workers.indexing.extraction import MOST_BYTES, extract
 
 _BATCH: Final = 32
 """Chunks that are embedded between two looks whether the file is still wanted: one or two seconds of work."""
 
 
-def index(tenant_id: uuid.UUID, file_id: str) -> None:
+def index(tenant_id: uuid.UUID, file_id: str, is_ending: Callable[[], bool] = lambda: False) -> None:
     """Read a file that waits as `uploaded`: it ends as `processed`, or as `error` with a sentence that says why.
 
     May be called again for the same file, which then has what the last call found; one that was deleted meanwhile is
-    no error. Raises whatever is no fault of the file's, such as a database that is away: it is tried again.
+    no error. Raises `Interrupted` where the worker is to end, and whatever else is no fault of the file's, such as a
+    database that is away: it is tried again.
     """
     try:
-        note = _index(tenant_id, file_id)
+        note = _index(tenant_id, file_id, is_ending)
     except Unreadable as error:
         indexing.fail(tenant_id, file_id, str(error))
     except File.DoesNotExist:
@@ -33,8 +34,11 @@ def index(tenant_id: uuid.UUID, file_id: str) -> None:
         indexing.succeed(tenant_id, file_id, note)
 
 
-def _index(tenant_id: uuid.UUID, file_id: str) -> str | None:
-    """What there is to say of a file that was read, a sentence. Raises `Unreadable`, `File.DoesNotExist`."""
+def _index(tenant_id: uuid.UUID, file_id: str, is_ending: Callable[[], bool]) -> str | None:
+    """What there is to say of a file that was read, a sentence.
+
+    Raises `Unreadable`, `Interrupted`, `File.DoesNotExist`.
+    """
     if not vectors.are_there():
         raise Unreadable(vectors.MISSING)
     filename, media_type, data = _content(tenant_id, file_id)
@@ -42,6 +46,8 @@ def _index(tenant_id: uuid.UUID, file_id: str) -> str | None:
     cut = passages.chunks
     made: list[Sequence[float]] = []
     for batch in _batches(filename, cut):
+        if is_ending():
+            raise Interrupted
         if not indexing.goes_on(tenant_id, file_id):
             raise File.DoesNotExist
         made.extend(embedder().embed(batch))

@@ -1,5 +1,6 @@
 """Who reads which file, in which order, and what becomes of a file whose reader is lost."""
 
+import sys
 import threading
 from typing import Any
 
@@ -13,6 +14,7 @@ from tenants.models import Tenant
 from tenants.scoping import operator_scope, tenant_scope
 from tests.integration.builders import stored_file
 from workers import readers
+from workers.indexing import extraction
 
 
 @pytest.fixture
@@ -155,7 +157,7 @@ def test_a_process_reads_few_at_once_and_goes_on_until_nothing_waits(
     most, reading, read = [0], set[str](), list[str]()
     both, lock = threading.Barrier(2), threading.Lock()
 
-    def index(tenant_id: Any, file_id: str) -> None:
+    def index(tenant_id: Any, file_id: str, is_ending: Any) -> None:
         with lock:
             reading.add(file_id)
             most[0] = max(most[0], len(reading))
@@ -181,7 +183,7 @@ def test_the_long_files_of_a_tenant_stop_no_other_tenant(
     long = {stored_file(friend_tenant)["id"] for _ in range(6)}
     begun, may_end = threading.Semaphore(0), threading.Event()
 
-    def index(tenant_id: Any, file_id: str) -> None:
+    def index(tenant_id: Any, file_id: str, is_ending: Any) -> None:
         if file_id in long:
             begun.release()
             assert may_end.wait(30)
@@ -223,3 +225,17 @@ def test_a_worker_that_is_to_end_begins_no_other_file(sent: list[str], friend_te
     readers.read_files(lambda: True)
     assert state(made["id"])[0] == "uploaded"
     assert take().attempt == 1
+
+
+@pytest.mark.parametrize("stopped", ["worker", "process"])
+def test_a_file_whose_worker_is_stopped_is_read_by_another_one_at_once(
+    stopped: str, sent: list[str], monkeypatch: pytest.MonkeyPatch, friend_tenant: Tenant
+) -> None:
+    made = stored_file(friend_tenant)
+    if stopped == "process":
+        script = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
+        monkeypatch.setattr(extraction, "_command", lambda *_: [sys.executable, "-c", script])
+    looks = iter([False] + [stopped == "worker"] * 3 + [True] * 9)
+    readers.read_files(lambda: next(looks))
+    assert state(made["id"]) == ("uploaded", None, 0)
+    assert take() == Waiting(friend_tenant.id, made["id"], 1)
