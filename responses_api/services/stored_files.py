@@ -89,7 +89,7 @@ def pieces(tenant_id: uuid.UUID, file_id: str) -> Iterator[bytes]:
     """
     size, read, position = find(tenant_id, file_id).bytes, 0, 0
     while read < size:
-        piece = piece_at(tenant_id, file_id, position)
+        piece = _piece_at(tenant_id, file_id, position)
         yield piece
         read, position = read + len(piece), position + 1
 
@@ -98,12 +98,12 @@ async def streamed(row: File) -> AsyncGenerator[bytes, None]:
     """As `pieces`, for the event loop: each is read beside it when whoever takes them asks for it."""
     read = position = 0
     while read < row.bytes:
-        piece = await in_database(piece_at, row.tenant_id, row.id, position)
+        piece = await in_database(_piece_at, row.tenant_id, row.id, position)
         yield piece
         read, position = read + len(piece), position + 1
 
 
-def piece_at(tenant_id: uuid.UUID, file_id: str, position: int) -> bytes:
+def _piece_at(tenant_id: uuid.UUID, file_id: str, position: int) -> bytes:
     """One piece of a file's content, counted from 0. Raises `ProtocolError` 404 where it is not there."""
     with tenant_scope(tenant_id):
         data = (
