@@ -10,7 +10,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.permission import offered
 from responses_api.protocol.plain import Json
 from responses_api.protocol.policy_reading import policies_of
-from responses_api.protocol.replay import has_receipts, split_as_functions
+from responses_api.protocol.replay import as_functions, has_receipts
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.server_tools import MCP
 from responses_api.services.hosted import declarations
@@ -43,7 +43,7 @@ def _without_receipts(job: Job, names: Mapping[tuple[str, str], str]) -> Job:
     known = declarations()
     if not has_receipts(job.context, known):
         return job
-    history, given = split_as_functions(job.history, job.input_items, known, names)
+    history, given = as_functions(job.history, job.input_items, known, names)
     return replace(job, history=history, input_items=given)
 
 

@@ -64,10 +64,10 @@ def approvals(context: Sequence[Json]) -> Approvals:
         kind = receipt_type(item)
         if kind == MCP_CALL and item.get("approval_request_id"):
             named = requests.get(item["approval_request_id"])
-            run.add(_key(named) if named else item["approval_request_id"])
+            run.add(known_id(named) if named else item["approval_request_id"])
         elif kind == MCP_APPROVAL_RESPONSE and item["approval_request_id"] in requests:
             request = requests[item["approval_request_id"]]
-            answer = Answered(request, _key(request), item["approve"], item.get("reason"), place)
+            answer = Answered(request, known_id(request), item["approve"], item.get("reason"), place)
             answered.setdefault(answer.key, answer)
     return Approvals(answered, frozenset(run))
 
@@ -90,7 +90,7 @@ def check_approvals(context: Sequence[Json], new_from: int, tools: Sequence[Json
             if place >= new_from:
                 _check(item, request, answered, f"input[{place - new_from}]")
             if request is not None:
-                answered.add(_key(request))
+                answered.add(known_id(request))
     to_run = approvals(context).to_run(new_from)
     for answer in to_run:
         if answer.request["server_label"] not in labels:
@@ -117,7 +117,7 @@ def _check(item: Json, request: Json | None, answered: set[str], path: str) -> N
             path,
             _NOT_FOUND,
         )
-    if _key(request) in answered:
+    if known_id(request) in answered:
         raise _refused(
             f"'{path}' answers '{named}', which was answered before: an approval request has one answer.",
             path,
@@ -148,7 +148,3 @@ def _requests(context: Sequence[Json]) -> dict[str, Json]:
 
 def _names(item: Json) -> list[str]:
     return [name for name in (item.get("id"), item.get(SENT_ID)) if name]
-
-
-def _key(request: Json) -> str:
-    return known_id(request)

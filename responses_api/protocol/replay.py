@@ -33,20 +33,17 @@ Names = Mapping[tuple[str, str], str]
 """What functions tools are offered as in a response: (server_label, a hosted tool's type; its own name) → name."""
 
 
-def as_functions(items: Sequence[Json], declarations: Mapping[str, Declaration], names: Names) -> list[Json]:
-    """The items with every receipt replaced by the function call that it stands for, and its output.
-
-    `declarations` are those of the hosted tools, by their types; `names` what the tools are offered as: one that is not
-    among them has its own name. Calls of neighbours come first, then their outputs. Lists of tools
-    are left out: what is in them is offered as functions. The same items give the same calls, under the same ids.
-    """
-    return [item for _, item in _translated(items, declarations, names)]
-
-
-def split_as_functions(
+def as_functions(
     history: Sequence[Json], given: Sequence[Json], declarations: Mapping[str, Declaration], names: Names
 ) -> tuple[list[Json], list[Json]]:
-    """As `as_functions`, of a history and the new input behind it: pairs may join the two."""
+    """A history and the new input behind it, with every receipt replaced by the function call that it stands for, and
+    its output.
+
+    `declarations` are those of the hosted tools, by their types; `names` what the tools are offered as: one that is not
+    among them has its own name. Calls of neighbours come first, then their outputs; pairs may join history and input.
+    Lists of tools are left out: what is in them is offered as functions. The same items give the same calls, under the
+    same ids.
+    """
     translated = _translated([*history, *given], declarations, names)
     border = next(
         (place for place, (source, _) in enumerate(translated) if source >= len(history)), len(translated)

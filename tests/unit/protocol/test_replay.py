@@ -1,5 +1,6 @@
 """What models are told in the place of receipts: calls and their outputs, which every wire format can pair."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,11 +11,17 @@ from responses_api.protocol.approvals import approvals
 from responses_api.protocol.calls import check_call_pairs
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.file_search import DECLARATION
+from responses_api.protocol.hosted import Declaration
 from responses_api.protocol.plain import Json
-from responses_api.protocol.replay import as_functions, check_receipts, split_as_functions
+from responses_api.protocol.replay import Names, as_functions, check_receipts
 from responses_api.protocol.request import parse_create
 
 HOSTED = {DECLARATION.type: DECLARATION}
+
+
+def translated(items: list[Json], declarations: Mapping[str, Declaration], names: Names) -> list[Json]:
+    _, given = as_functions([], items, declarations, names)
+    return given
 
 
 def user(text: str = "hi") -> Json:
@@ -80,7 +87,7 @@ def searched(item_id: str) -> Json:
 def told(items: list[Json], names: dict[tuple[str, str], str] | None = None) -> list[str]:
     """The order and the words of a translation: `>name` for a call, `<output` for its output."""
     short = []
-    for item in as_functions(items, HOSTED, names or {}):
+    for item in translated(items, HOSTED, names or {}):
         kind = item["type"]
         if kind == "function_call":
             short.append(f">{item['name']}")
@@ -164,23 +171,23 @@ def test_a_search_is_told_from_its_receipt_alone() -> None:
 
 def test_an_item_that_a_backend_told_is_no_receipt_of_ours() -> None:
     theirs = {**searched("s"), "antiphon:state": "sealed"}
-    assert as_functions([theirs], HOSTED, {}) == [theirs]
+    assert translated([theirs], HOSTED, {}) == [theirs]
     opened = {**searched("s"), "antiphon:opened": None}
-    assert as_functions([opened], HOSTED, {}) == [opened]
+    assert translated([opened], HOSTED, {}) == [opened]
 
 
 def test_the_same_receipt_makes_the_same_call_id_in_a_chain_and_sent_again() -> None:
-    (in_chain,) = as_functions([ran("mcp_1")], {}, {})[:1]
+    (in_chain,) = translated([ran("mcp_1")], {}, {})[:1]
     sent = parse_create({"model": "m", "input": [ran("mcp_1", spelling="mcp_call")]}).input
     stored = [{**item, "id": "item_new"} for item in sent]
-    assert as_functions(stored, {}, {})[0]["call_id"] == in_chain["call_id"]
-    (first,) = as_functions([searched("fs_1")], HOSTED, {})[:1]
-    (again,) = as_functions([{**searched("x"), "id": "item_new"}], HOSTED, {})[:1]
+    assert translated(stored, {}, {})[0]["call_id"] == in_chain["call_id"]
+    (first,) = translated([searched("fs_1")], HOSTED, {})[:1]
+    (again,) = translated([{**searched("x"), "id": "item_new"}], HOSTED, {})[:1]
     assert first["call_id"] == again["call_id"]
 
 
 def test_two_receipts_of_one_id_are_two_calls() -> None:
-    calls = [item["call_id"] for item in as_functions([ran("a"), ran("a")], {}, {})]
+    calls = [item["call_id"] for item in translated([ran("a"), ran("a")], {}, {})]
     assert len({*calls}) == 2
 
 
@@ -209,11 +216,11 @@ def test_a_receipt_that_makes_no_sense_is_refused_by_its_item(item: Json, fault:
 
 def test_a_vendors_item_is_kept_as_it_was() -> None:
     check_receipts([{"type": "acme:note"}], HOSTED)
-    assert as_functions([{"type": "acme:note"}], HOSTED, {}) == [{"type": "acme:note"}]
+    assert translated([{"type": "acme:note"}], HOSTED, {}) == [{"type": "acme:note"}]
 
 
 def test_a_history_and_the_input_behind_it_stay_apart() -> None:
-    history, new = split_as_functions([user(), call("f"), ran("a")], [output("f"), said()], HOSTED, {})
+    history, new = as_functions([user(), call("f"), ran("a")], [output("f"), said()], HOSTED, {})
     assert [item["type"] for item in new] == ["function_call_output", "message"]
     assert history[-1]["output"] == "found by a"
 
@@ -257,9 +264,9 @@ def conversation(pieces: list[str]) -> list[Json]:
 @given(some.lists(PIECES, max_size=24), some.integers(0, 24))
 def test_whatever_was_said_calls_and_outputs_pair(pieces: list[str], border: int) -> None:
     context = conversation(pieces)
-    flat = as_functions(context, HOSTED, {})
+    flat = translated(context, HOSTED, {})
     check_call_pairs(flat, 0)
     assert {item["type"] for item in flat} <= {"message", "function_call", "function_call_output"}
-    history, new = split_as_functions(context[:border], context[border:], HOSTED, {})
+    history, new = as_functions(context[:border], context[border:], HOSTED, {})
     assert [*history, *new] == flat
-    assert as_functions(flat, HOSTED, {}) == flat
+    assert translated(flat, HOSTED, {}) == flat

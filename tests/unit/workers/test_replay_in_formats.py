@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.replay import split_as_functions
+from responses_api.protocol.replay import as_functions
 from responses_api.services.hosted import declarations
 from tests.unit.protocol.test_replay import PIECES, conversation
 from tests.unit.workers.builders import make_job
@@ -22,7 +22,7 @@ WEATHER: Json = {"type": "function", "name": "own", "parameters": {"type": "obje
 def job_of(context: list[Json], border: int, kind: str, tools: str) -> Job:
     """The job of a conversation of which so much is history, its receipts told as calls."""
     stored = [{**item, "id": item.get("id") or f"item_{place}"} for place, item in enumerate(context)]
-    history, given_items = split_as_functions(stored[:border], stored[border:], declarations(), {})
+    history, given_items = as_functions(stored[:border], stored[border:], declarations(), {})
     job = make_job(history=history, kind=kind, row={"tools": tools}, tools=[WEATHER])
     job.input_items[:] = given_items or job.input_items
     return job
