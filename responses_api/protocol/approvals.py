@@ -22,6 +22,8 @@ from responses_api.protocol.wording import quoted
 
 _NOT_FOUND: Final = "approval_request_not_found"
 _USED: Final = "approval_used"
+MOST_APPROVED: Final = 128
+"""How many calls one response runs because they were approved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ def approvals(context: Sequence[Json]) -> Approvals:
 
 def check_approvals(context: Sequence[Json], new_from: int, tools: Sequence[Json]) -> list[Answered]:
     """Check that every answer in the request's own input answers an open request before it, and that what it approves
-    is of a server, or a hosted tool, among `tools`; returns what is to be run.
+    is of a server, or a hosted tool, among `tools`; returns what is to be run. A request that was told before, and is
+    sent again beside that, must be the same: what is approved is what was asked.
 
     Raises `ProtocolError` 400 naming the answer's field.
     """
@@ -84,7 +87,10 @@ def check_approvals(context: Sequence[Json], new_from: int, tools: Sequence[Json
     for place, item in enumerate(context):
         kind = receipt_type(item)
         if kind == MCP_APPROVAL_REQUEST:
-            known.update(dict.fromkeys(_names(item), item))
+            for name in _names(item):
+                first = known.setdefault(name, item)
+                if place >= new_from and _asked(first) != _asked(item):
+                    raise _changed(name, f"input[{place - new_from}]")
         elif kind == MCP_APPROVAL_RESPONSE:
             request = known.get(item["approval_request_id"])
             if place >= new_from:
@@ -95,6 +101,8 @@ def check_approvals(context: Sequence[Json], new_from: int, tools: Sequence[Json
     for answer in to_run:
         if answer.request["server_label"] not in labels:
             raise _without_server(answer, f"input[{answer.place - new_from}]")
+    if len(to_run) > MOST_APPROVED:
+        raise _too_many(f"input[{to_run[MOST_APPROVED].place - new_from}]")
     return to_run
 
 
@@ -135,16 +143,40 @@ def _without_server(answer: Answered, path: str) -> ProtocolError:
     )
 
 
+def _changed(name: str, path: str) -> ProtocolError:
+    message = (
+        f"'{path}' must ask for the same call as the mcp_approval_request '{quoted(name)}' before it in the"
+        " conversation: the same 'server_label', 'name' and 'arguments'."
+    )
+    return invalid_request(message, param=path, code="invalid_value")
+
+
+def _too_many(path: str) -> ProtocolError:
+    return _refused(
+        f"'{path}' approves a call more than the {MOST_APPROVED} that one response runs: send it with the next"
+        " request.",
+        path,
+        "invalid_value",
+    )
+
+
 def _refused(message: str, path: str, code: str) -> ProtocolError:
     return invalid_request(message, param=f"{path}.approval_request_id", code=code)
 
 
 def _requests(context: Sequence[Json]) -> dict[str, Json]:
-    """The approval requests, by every id that an answer may name them by."""
+    """The approval requests, by every id that an answer may name them by: of several with one id the first."""
     return {
-        name: item for item in context if receipt_type(item) == MCP_APPROVAL_REQUEST for name in _names(item)
+        name: item
+        for item in reversed(context)
+        if receipt_type(item) == MCP_APPROVAL_REQUEST
+        for name in _names(item)
     }
 
 
 def _names(item: Json) -> list[str]:
     return [name for name in (item.get("id"), item.get(SENT_ID)) if name]
+
+
+def _asked(request: Json) -> tuple[str, str, str]:
+    return request["server_label"], request["name"], request["arguments"]

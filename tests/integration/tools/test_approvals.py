@@ -121,6 +121,51 @@ def test_other_calls_of_the_round_have_run_when_the_client_is_asked(
     assert len(upstream.requests()) == 1
 
 
+@pytest.mark.parametrize("in_chain", [True, False], ids=["chain", "input"])
+@pytest.mark.parametrize("field", ["server_label", "name", "arguments"])
+def test_what_is_approved_is_what_was_asked(
+    friend: Client, abacus: Abacus, asked: Json, field: str, in_chain: bool
+) -> None:
+    request = asked["output"][-1]
+    edited = {**request, field: '{"a": 100, "b": 3}' if field == "arguments" else "fail"}
+    told = [] if in_chain else [{"role": "user", "content": "2 + 3?"}, request]
+    chain = {"previous_response_id": asked["id"]} if in_chain else {}
+    tools = [*ASKING, server("fail")]
+    refused = friend.create(input=[*told, edited, answer(request, True)], tools=tools, **chain)
+    assert (refused.status, refused.error["param"]) == (400, f"input[{len(told)}]")
+    assert "must ask for the same call" in refused.error["message"]
+    assert abacus.ran == []
+
+
+def test_a_request_that_was_sent_edited_before_it_was_approved_is_run_as_it_was_asked(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus, asked: Json
+) -> None:
+    upstream.reply(body=chat_stream("It waits."))
+    upstream.reply(body=chat_stream("It is 5."))
+    request = asked["output"][-1]
+    edited = {**request, "arguments": '{"a": 100, "b": 3}'}
+    between = go_on(friend, asked, edited)
+    assert (between["status"], abacus.ran) == ("completed", [])
+    go_on(friend, between, answer(request, True))
+    assert abacus.ran == [("add", '{"a": 2, "b": 3}')]
+
+
+def test_one_response_runs_so_many_approved_calls_and_no_more(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus
+) -> None:
+    requests = [
+        {"type": REQUEST, "id": f"mcpr_{at}", "server_label": "abacus", "name": "add", "arguments": "{}"}
+        for at in range(129)
+    ]
+    answers = [answer(request, True) for request in requests]
+    refused = friend.create(input=[*requests, *answers], tools=ASKING)
+    assert (refused.status, refused.error["param"]) == (400, "input[257].approval_request_id")
+    assert "128 that one response runs" in refused.error["message"]
+    upstream.reply(body=chat_stream("Done."))
+    final = checked_response(friend, friend.create(input=[*requests, *answers[1:]], tools=ASKING).json())
+    assert (final["status"], len(abacus.ran), len(receipts(final))) == ("completed", 128, 128)
+
+
 def test_a_tool_that_is_gone_is_told_so(
     friend: Client, upstream: ScriptedUpstream, abacus: Abacus, asked: Json
 ) -> None:
