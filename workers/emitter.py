@@ -149,6 +149,10 @@ class Emitter:
         """How many calls were told so far, whoever runs them."""
         return self._rulings.told
 
+    def check_room(self, more: int) -> None:
+        """Check that so many items more may be told. Raises `ProtocolError`."""
+        self._output.check_room(more)
+
     def score(self) -> Json | None:
         """How the stream was cut, once it has ended: with the response all that it takes to tell it again."""
         return self._frames.score(self.response, self._dialect)

@@ -16,7 +16,7 @@ from workers.frames import Frames
 from workers.items import Call, Compaction, Item, Spoken
 
 # No model means as many; each new item looks at all that are open.
-_MOST_ITEMS = 256
+_MOST_ITEMS = 1024
 
 Seal = Callable[[SealedType, Any], str]
 """Makes `encrypted_content` of plain JSON, for the type of item that will carry it."""
@@ -58,10 +58,14 @@ class Output:
         """Items that another attempt told come first."""
         self._items = [*items]
 
+    def check_room(self, more: int) -> None:
+        """Check that so many items more may be told. Raises `ProtocolError`."""
+        if len(self._items) + more > _MOST_ITEMS:
+            raise model_error(f"The response has more than {_MOST_ITEMS} items.")
+
     def open(self, item: Item) -> None:
         """Announce an item; what cannot grow any more is closed before. Raises `ProtocolError` for one too many."""
-        if len(self._items) >= _MOST_ITEMS:
-            raise model_error(f"The model's answer has more than {_MOST_ITEMS} items.")
+        self.check_room(1)
         if self._spoken is not None:
             self.close(self._spoken, "completed")
         for call in self._items:

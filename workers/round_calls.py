@@ -74,6 +74,8 @@ class RoundCalls:
         model said beside them is told from the item at `said_from` on. Raises `ProtocolError`.
         """
         judged = self._judged(calls, said_from, await self._serving.policies_now(self._job))
+        # Before anything is told of them: then it is clear that none was run.
+        self._emitter.check_room(len(judged))
         self._fail_where_refused(judged)
         to_run: list[Request] = []
         for call, ruling in judged:

@@ -246,7 +246,7 @@ def test_no_order_of_parts_breaks_the_rules(parts: list[Part], stop: list[Part],
 def test_an_answer_of_more_items_than_any_model_means_fails() -> None:
     emitter = new_emitter()
     emitter.start()
-    for key in range(256):
+    for key in range(1024):
         emitter.feed(call(key, f"call_{key}", "look", "{"))
-    with pytest.raises(ProtocolError, match="256 items"):
-        emitter.feed(call(256, "call_256", "look", "{"))
+    with pytest.raises(ProtocolError, match="1024 items"):
+        emitter.feed(call(1024, "call_1024", "look", "{"))

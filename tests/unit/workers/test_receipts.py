@@ -218,10 +218,10 @@ def test_what_a_tool_said_is_made_fit_to_be_stored() -> None:
 def test_more_items_than_any_model_means_are_refused_also_where_they_are_receipts() -> None:
     emitter = new_emitter()
     emitter.start()
-    for key in range(256):
+    for key in range(1024):
         emitter.feed(begin(key))
-    with pytest.raises(ProtocolError, match="256 items"):
-        emitter.feed(begin(256))
+    with pytest.raises(ProtocolError, match="1024 items"):
+        emitter.feed(begin(1024))
 
 
 def test_the_items_that_are_done_are_what_the_conversation_goes_on_with() -> None:
