@@ -7,6 +7,7 @@ continued it would see them.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from django.conf import settings
 
@@ -34,6 +35,9 @@ from workers.tool_calls import Request
 from workers.tools.choosing import demands_served
 from workers.tools.citing import Citing, citable
 from workers.tools.toolbox import Toolbox
+
+_MOST_NAMED: Final = 5
+"""How many servers an error names."""
 
 
 class Rounds:
@@ -98,9 +102,11 @@ class Rounds:
     def with_unreachable(self, error: ProtocolError) -> ProtocolError:
         """The error, which the response fails with, naming the servers that could not be reached beside it."""
         labels = self._toolbox.unreachable
-        return error.adding(
-            *(f"The MCP server '{quoted(label)}' could not be reached either." for label in labels)
-        )
+        named, others = labels[:_MOST_NAMED], len(labels) - _MOST_NAMED
+        sentences = [f"The MCP server '{quoted(label)}' could not be reached either." for label in named]
+        if others > 0:
+            sentences.append(f"Nor could {others} more.")
+        return error.adding(*sentences)
 
     async def used(self, output: Sequence[Json]) -> Used:
         """What all rounds used, the one that broke off included; `output` are all items told."""

@@ -7,7 +7,7 @@ No server is connected to here, and nothing is run. Policies are looked at where
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
@@ -27,15 +27,19 @@ from responses_api.services.approvals import claimed
 from responses_api.services.database import in_database
 from responses_api.services.hosted import declarations
 
+MOST_SERVED: Final = 64
+"""How many tools that the service runs one request may have: each may be a server that is connected to."""
+
 
 def with_checked_tools(request: CreateRequest) -> CreateRequest:
     """The request with the entries of hosted tools in their canonical form.
 
     Raises `ProtocolError` 400 naming the field: an entry that its tool does not take, an address of an MCP server that
-    may not be reached as it is written. Where a name leads is seen when it is connected to.
+    may not be reached as it is written, more tools than may be. Where a name leads is seen when it is connected to.
     """
     if all(tool["type"] == "function" for tool in request.tools):
         return request
+    _check_number(request.tools)
     _check_servers(request.tools)
     return replace(request, tools=[_canonical(tool, index) for index, tool in enumerate(request.tools)])
 
@@ -61,6 +65,17 @@ async def check_tools_said(
     for answer in to_run:
         if answer.key in before:
             raise used(answer, len(history))
+
+
+def _check_number(tools: Sequence[Json]) -> None:
+    served = sum(tool["type"] == MCP or tool["type"] in declarations() for tool in tools)
+    if served > MOST_SERVED:
+        raise invalid_request(
+            f"'tools' may have at most {MOST_SERVED} tools that the service runs (MCP servers and hosted tools), not"
+            f" {served}.",
+            param="tools",
+            code="invalid_value",
+        )
 
 
 def _check_servers(tools: Sequence[Json]) -> None:

@@ -112,6 +112,45 @@ def test_a_model_that_never_ends_is_ended(
     assert (len(upstream.requests()), len(abacus.ran)) == (4, 3)
 
 
+def test_a_model_may_call_many_tools_at_once(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus
+) -> None:
+    upstream.reply(body=chat_calls(*(add(1, at, f"call_{at}") for at in range(256))))
+    upstream.reply(body=chat_stream("Those are all."))
+    final = checked_response(friend, friend.create(input="Add", tools=TOOLS).json())
+    assert final["status"] == "completed"
+    assert [receipt["output"] for receipt in receipts(final)] == [str(1 + at) for at in range(256)]
+
+
+def test_calls_that_a_response_has_no_room_for_are_not_announced(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus
+) -> None:
+    for turn in range(4):
+        upstream.reply(body=chat_calls(*(add(turn, at, f"call_{turn}_{at}") for at in range(256))))
+    final = friend.read_stream(input="Add", tools=TOOLS).events[-1]["response"]
+    assert (final["status"], final["error"]["message"]) == (
+        "failed",
+        "The response has more than 1024 items.",
+    )
+    assert {receipt["status"] for receipt in receipts(final)} == {"completed"}
+    assert (len(receipts(final)), len(abacus.ran)) == (3 * 256, 3 * 256)
+
+
+def test_a_request_may_have_so_many_tools_that_the_service_runs(
+    friend: Client, upstream: ScriptedUpstream, abacus: Abacus
+) -> None:
+    servers = [server(f"abacus-{at}") for at in range(65)]
+    refused = friend.create(input="Add", tools=servers)
+    assert (refused.status, refused.error["param"]) == (400, "tools")
+    assert "at most 64 tools that the service runs" in refused.error["message"]
+    assert abacus.asked == []
+    abacus.error = "It is away."
+    answer = friend.create(input="Add", tools=servers[:64], tool_choice="required")
+    assert answer.error["message"].endswith(
+        "The MCP server 'abacus-4' could not be reached either. Nor could 59 more."
+    )
+
+
 def test_a_tool_that_takes_too_long_is_cut_off(
     friend: Client, upstream: ScriptedUpstream, abacus: Abacus, settings: Any
 ) -> None:
