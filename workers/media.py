@@ -18,7 +18,7 @@ from responses_api.protocol.job import Job
 from responses_api.protocol.media import addresses_in, no_addresses, not_fetched
 from responses_api.services.egress import rules
 from responses_api.services.offload import off_loop_if
-from workers.egress.fetching import Fetched, fetch
+from workers.egress.fetching import fetch
 from workers.egress.limits import Limits
 from workers.inlining import MUCH_BYTES, Content, Kept, inlined, wanted
 
@@ -28,10 +28,10 @@ _AT_A_TIME: Final = 4
 _MOST_ADDRESSES: Final = 100
 _ACCEPTED: Final = ("image/*", "application/pdf", "text/*", "video/*", "*/*;q=0.5")
 
-Found = dict[str, Fetched | EgressError]
+Found = dict[str, bytes | EgressError]
 """What each address gave, or why it gave nothing."""
 
-_found: Final = Kept[Fetched | EgressError]("fetched")
+_found: Final = Kept[bytes | EgressError]("fetched")
 
 
 async def with_content(job: Job) -> Job:
@@ -65,10 +65,10 @@ async def _all(found: Found, wanted: Mapping[str, str]) -> dict[str, Content]:
     return {url: _content(url, found[url], param) for url, param in wanted.items()}
 
 
-def _content(url: str, entry: Fetched | EgressError, param: str) -> Content:
+def _content(url: str, entry: bytes | EgressError, param: str) -> Content:
     if isinstance(entry, EgressError):
         raise not_fetched(param, str(entry)).because(entry.reason or str(entry))
-    return Content(entry.content, PurePosixPath(unquote(urlsplit(url).path)).name)
+    return Content(entry, PurePosixPath(unquote(urlsplit(url).path)).name)
 
 
 async def _fetch(urls: Iterable[str], found: Found, allowed: EgressRules) -> None:
@@ -83,7 +83,7 @@ async def _fetch(urls: Iterable[str], found: Found, allowed: EgressRules) -> Non
             except EgressError as error:
                 found[url] = error
                 return
-        size = len(entry.content) + sum(len(e.content) for e in found.values() if isinstance(e, Fetched))
+        size = len(entry) + sum(len(other) for other in found.values() if isinstance(other, bytes))
         found[url] = (
             entry
             if size <= most

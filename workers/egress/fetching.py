@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from ssl import SSLContext
 from typing import Final
 
@@ -18,15 +17,6 @@ MOST_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What was there: its bytes, the type that its server calls it ("" for none), and the address it was found at."""
-
-    content: bytes
-    media_type: str
-    url: str
-
-
 async def fetch(
     url: str,
     *,
@@ -35,8 +25,9 @@ async def fetch(
     accept: Sequence[str] = ("*/*",),
     resolver: Resolver = system_resolver,
     tls: SSLContext | None = None,
-) -> Fetched:
-    """What is at `url`, or where that sends one. `limits` hold for the whole of it, redirects included.
+) -> bytes:
+    """The bytes at `url`, or where that sends one; what its server calls them is no more than its word. `limits` hold
+    for the whole of it, redirects included.
 
     Raises `EgressError`, which tells the client why there is nothing, and the log some more.
     """
@@ -61,7 +52,7 @@ async def fetch(
         ) from None
 
 
-async def _follow(client: httpx2.AsyncClient, url: str) -> Fetched:
+async def _follow(client: httpx2.AsyncClient, url: str) -> bytes:
     here = httpx2.URL(url)
     for _ in range(MOST_REDIRECTS + 1):
         client.cookies.clear()
@@ -83,11 +74,10 @@ def _next(here: httpx2.URL, response: httpx2.Response) -> httpx2.URL:
     return there
 
 
-async def _read(response: httpx2.Response) -> Fetched:
+async def _read(response: httpx2.Response) -> bytes:
     if response.status_code != 200:
         raise EgressError(f"answered with status {response.status_code}")
     content = b"".join([piece async for piece in response.aiter_raw()])
     if not content:
         raise EgressError("answered with nothing")
-    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return Fetched(content, media_type, str(response.url))
+    return content
