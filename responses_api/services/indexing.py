@@ -16,7 +16,7 @@ from typing import Any, Final
 import structlog
 from celery import current_app
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from responses_api.dispatch import BACKGROUND_QUEUE, destination
 from responses_api.models import File, FileChunk
@@ -154,6 +154,12 @@ def fail(tenant_id: uuid.UUID, file_id: str, why: str) -> None:
     with tenant_scope(tenant_id):
         if _unread(file_id).update(status=ERROR, status_details=why, chunk_count=0):
             FileChunk.objects.filter(file_id=file_id).delete()
+
+
+def let_go(waiting: Waiting) -> None:
+    """Let another worker read it soon: this one is being stopped, which is no fault of the file's."""
+    with tenant_scope(waiting.tenant_id):
+        _unread(waiting.file_id).update(begun_at=None, attempts=F("attempts") - 1)
 
 
 def _unread(file_id: str) -> "QuerySet[File]":
