@@ -62,7 +62,8 @@ async def run(tool: HostedTool) -> Ran:
 
 def replayed(receipt: Json, declaration: Declaration) -> list[Json]:
     item = {**receipt, "id": "item_1"}
-    return as_functions([item], {declaration.type: declaration}, NAMES)
+    _, given = as_functions([], [item], {declaration.type: declaration}, NAMES)
+    return given
 
 
 async def test_a_result_that_its_tool_cannot_read_is_a_failed_call() -> None:
