@@ -111,6 +111,32 @@ def test_a_model_searches_files_and_what_it_cites_is_annotated(
     assert again["output"][0]["content"][0]["annotations"][0]["title"] == "herons.md"
 
 
+def test_a_search_that_is_refused_tells_its_rule(friend: Client, service: Service) -> None:
+    calls = [ToolCall("file_search", '{"queries": ["Herons?"]}', f"call_{number}") for number in range(2)]
+    service.upstream.reply(body=chat_calls(*calls))
+    service.upstream.reply(body=chat_stream("One was enough."))
+    stream = friend.read_stream(input="How do herons hunt?", tools=[SEARCH], max_tool_calls=1)
+    searched, refused, _ = checked_stream(stream, friend)["output"]
+    assert (searched["status"], refused["status"], refused["results"]) == ("completed", "failed", [])
+    assert refused["antiphon:refused_by"]["rule"] == "max_tool_calls"
+    checked_response(friend, friend.create(input=[refused, {"role": "user", "content": "So?"}]).json())
+
+
+def test_a_search_that_was_approved_names_its_approval(friend: Client, service: Service) -> None:
+    asked: Json = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_search",
+        "server_label": "antiphon:file_search",
+        "name": "file_search",
+        "arguments": '{"queries": ["Herons?"]}',
+    }
+    approval = {"type": "mcp_approval_response", "approval_request_id": asked["id"], "approve": True}
+    service.upstream.reply(body=chat_stream("Nothing is said of them."))
+    stream = friend.read_stream(input=[asked, approval], tools=[SEARCH])
+    searched, _ = checked_stream(stream, friend)["output"]
+    assert (searched["status"], searched["approval_request_id"]) == ("completed", "mcpr_search")
+
+
 def test_a_strangers_files_are_neither_searched_nor_named(service: Service, app: openai.OpenAI) -> None:
     file_id = uploaded(app, "herons.md", HERONS)
     service.upstream.clear()

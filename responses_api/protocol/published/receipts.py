@@ -124,3 +124,7 @@ class FileSearchCall(TypedDict):
     queries: list[str]
     results: list[FileSearchResult]
     error: NotRequired[str | None]
+    approval_request_id: NotRequired[str]
+    """The request that the caller approved this call by."""
+    antiphon_refused_by: NotRequired[Annotated[RefusedBy, Field(alias="antiphon:refused_by")]]
+    """The verdict that refused the call: nothing was searched."""
