@@ -116,7 +116,7 @@ def _work(row: Any, line: Any) -> list[Fact]:
         facts.append(("in the background", "followed" if row.is_followed else "nobody followed its stream"))
         facts.append(("workers that had it before", row.attempt))
     if line is not None:
-        facts.append(("calls of a backend", line.attempts))
+        facts.append(("workers that took it up", line.attempts))
         if line.first_event_ms is not None:
             facts.append(("first event after", f"{line.first_event_ms:,} ms"))
         if line.duration_ms is not None:
@@ -165,9 +165,10 @@ def _fact(name: str, value: Any) -> Fact:
 
 
 def _tool(tool: Json) -> Tool:
+    """A tool by its name, a server by its label: a request may have several of one type."""
     return Tool(
-        name=str(tool.get("name") or tool.get("type")),
-        description=cut(str(tool.get("description") or "")),
+        name=str(tool.get("name") or tool.get("server_label") or tool.get("type")),
+        description=cut(str(tool.get("description") or tool.get("server_url") or "")),
         definition=pretty(tool),
     )
 

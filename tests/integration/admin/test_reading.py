@@ -38,6 +38,19 @@ def after(tenant: Tenant, previous: str) -> str:
     return store(tenant, {"previous_response_id": previous}, answer("Yes."))
 
 
+def test_servers_of_a_request_are_told_apart(operator: Client, friend: Tenant) -> None:
+    servers = {label: f"https://{label}.example/mcp" for label in ("sums", "dice")}
+    tools = [{"type": "mcp", "server_label": label, "server_url": url} for label, url in servers.items()]
+    page = html(operator, page_of(store(friend, {"tools": tools}, answer("Yes."))))
+    for label, url in servers.items():
+        assert f'<strong>{label}</strong> <span class="quiet">{url}</span>' in page
+
+
+def test_attempts_are_workers_and_not_calls_of_a_backend(operator: Client, friend: Tenant) -> None:
+    page = html(operator, page_of(store(friend, None, answer("Yes."))))
+    assert "<dt>workers that took it up</dt><dd>1</dd>" in page
+
+
 def test_a_chain_is_a_tree_with_its_forks(operator: Client, friend: Tenant) -> None:
     first = store(friend)
     second = after(friend, first)
