@@ -172,6 +172,9 @@ def _results(receipt: Json) -> Iterator[Json]:
                 raise ValueError(f"'results[{index}].{field}' must be a string")
         if not isinstance(result.get("attributes"), dict | None):
             raise ValueError(f"'results[{index}].attributes' must be an object or null")
+        score = result.get("score")
+        if not isinstance(score, int | float | None) or isinstance(score, bool):
+            raise ValueError(f"'results[{index}].score' must be a number or null")
         yield result
 
 

@@ -12,6 +12,7 @@ from responses_api.protocol.file_search import mark_of
 from tests.support.chat import ToolCall, chat_calls, chat_stream
 from tests.support.checks import checked_response, checked_stream
 from tests.support.client import Client, Json
+from tests.support.described import assert_described
 from tests.support.service import Service
 
 ROOT = Path(__file__).parents[2]
@@ -135,6 +136,24 @@ def test_a_search_that_was_approved_names_its_approval(friend: Client, service: 
     stream = friend.read_stream(input=[asked, approval], tools=[SEARCH])
     searched, _ = checked_stream(stream, friend)["output"]
     assert (searched["status"], searched["approval_request_id"]) == ("completed", "mcpr_search")
+
+
+@pytest.mark.parametrize("kind", ["file_search_call", "antiphon:file_search_call"])
+@pytest.mark.parametrize(
+    "results", [None, [{"file_id": "file_1", "filename": "a.md", "text": "Herons.", "score": None}]]
+)
+def test_a_search_that_a_client_kept_without_all_of_it_is_listed_as_the_reference_says(
+    friend: Client, kind: str, results: list[Json] | None
+) -> None:
+    told: Json = {"type": kind, "id": "fs_1", "status": "completed", "queries": ["Herons?"]}
+    for sent in (told, {**told, "results": results}):
+        made = friend.create(input=[sent, {"role": "user", "content": "Go on."}]).json()
+        listed = friend.get(f"/responses/{made['id']}/input_items")
+        assert_described("GET", f"/v1/responses/{made['id']}/input_items", listed)
+    odd = {"file_id": "file_1", "filename": "a.md", "text": "Herons.", "score": "high"}
+    refused = friend.create(input=[{**told, "results": [odd]}])
+    assert (refused.status, refused.error["param"]) == (400, "input[0]")
+    assert "'results[0].score' must be a number or null" in refused.error["message"]
 
 
 def test_a_strangers_files_are_neither_searched_nor_named(service: Service, app: openai.OpenAI) -> None:

@@ -107,10 +107,10 @@ class FileSearchResult(TypedDict):
 
     file_id: str
     filename: str
-    score: float
-    """How well it fits, from 0 to 1."""
+    score: NotRequired[float | None]
+    """How well it fits, from 0 to 1; null or left out only where a client sent it so."""
     text: str
-    attributes: NotRequired[dict[str, Any]]
+    attributes: NotRequired[dict[str, Any] | None]
     """Where in the file: its page, the headings above it."""
 
 
@@ -122,7 +122,8 @@ class FileSearchCall(TypedDict):
     id: str
     status: ReceiptStatus
     queries: list[str]
-    results: list[FileSearchResult]
+    results: NotRequired[list[FileSearchResult] | None]
+    """Always there; null or left out only where a client sent the search so."""
     error: NotRequired[str | None]
     approval_request_id: NotRequired[str]
     """The request that the caller approved this call by."""
