@@ -25,9 +25,12 @@ POLICY: Final = {
     "rules": [{"id": "no-echo", "effect": "deny", "kind": "mcp", "tool": "echo"}],
     "on_violation": "suppress",
 }
-PEOPLE: Final = """
+PEOPLE: Final = f"""
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
-User.objects.create_superuser("reader", "reader@herons.example", "{password}")
+User.objects.create_superuser("reader", "reader@herons.example", "{PASSWORD}")
+member = User.objects.create_user("member", "member@herons.example", "{PASSWORD}")
+EmailAddress.objects.create(user=member, email=member.email, verified=True, primary=True)
 """
 CALLS: Final = (
     ToolCall("add", '{"a": 2, "b": 3}', "call_1"),
@@ -61,8 +64,8 @@ class Shown:
 
 @pytest.fixture(scope="module")
 def shown(chromium: Browser, site: Service) -> Iterator[Shown]:
-    """Three responses of a team, its owner, the operator, and the owner of another team."""
-    site.manage("shell", "-v0", "-c", PEOPLE.format(password=PASSWORD))
+    """Three responses of a team, a mere member of it, the operator, and the owner of another team."""
+    site.manage("shell", "-v0", "-c", PEOPLE)
     states = {}
     with signed_out(chromium, site) as page:
         sign_in(page, "reader", PASSWORD)
@@ -72,9 +75,12 @@ def shown(chromium: Browser, site: Service) -> Iterator[Shown]:
         found_team(page, "Storks")
         states["stranger"] = page.context.storage_state()
     with signed_out(chromium, site) as page:
-        sign_up(page, "member@herons.example", Mailbox(site.folder / "mails").newest_to)
+        sign_up(page, "owner@herons.example", Mailbox(site.folder / "mails").newest_to)
         found_team(page, TEAM)
         client = site.client(issue_key(page, "laptop"))
+    site.manage("add_member", TEAM, "member")
+    with signed_out(chromium, site) as page:
+        sign_in(page, "member", PASSWORD)
         states["member"] = page.context.storage_state()
     policy = site.folder / "no-echo.json"
     policy.write_text(json.dumps(POLICY))
