@@ -12,11 +12,13 @@ NOTE = "[An image was attached here. You cannot see images: say so where it matt
 
 _IMAGE = "input_image"
 _FILE = "input_file"
+_IMAGE_DATA = "data:image/"
 _NAMES = {_IMAGE: "image", _FILE: "file"}
 
 
 def as_taken(job: Job) -> Job:
-    """The job as its backend can take it: unchanged, or with a note in the place of each image.
+    """The job as its backend can take it: unchanged, or with a note in the place of each image, also of a file that is
+    one.
 
     Raises `ProtocolError` 400 naming the first image or file where the backend's row has them refused.
     """
@@ -38,15 +40,20 @@ def _noted(items: list[Json]) -> list[Json]:
 def _with_notes(item: Json) -> Json:
     holder = HOLDERS[item["type"]]
     note = {"type": "input_text", "text": NOTE}
-    return {**item, holder: [note if part["type"] == _IMAGE else part for part in item[holder]]}
+    return {**item, holder: [note if _is(_IMAGE, part) else part for part in item[holder]]}
 
 
 def _places(item: Json, kind: str) -> list[int]:
-    """Where the item has parts of this type."""
+    """Where the item has images, or files."""
     parts = item.get(HOLDERS.get(item["type"], ""))
-    return (
-        [index for index, part in enumerate(parts) if part["type"] == kind] if isinstance(parts, list) else []
-    )
+    return [index for index, part in enumerate(parts) if _is(kind, part)] if isinstance(parts, list) else []
+
+
+def _is(kind: str, part: Json) -> bool:
+    if part["type"] == kind:
+        return True
+    data = part.get("file_data") if part["type"] == _FILE else None
+    return kind == _IMAGE and data is not None and data[: len(_IMAGE_DATA)].lower() == _IMAGE_DATA
 
 
 def _refuse_any(job: Job, kind: str) -> None:

@@ -35,7 +35,8 @@ async def opened_beside(job: Job, names: Mapping[tuple[str, str], str] = _NO_NAM
     """
     job = await off_loop_if(sealed_bytes(job) > _MUCH_BYTES, opened, job)
     job = as_taken(_with_offered_tools(_capped(job)))
-    return _without_receipts(await with_content(await with_uploads(job)), names)
+    # Once more with its content there, which tells of a file that it is an image.
+    return _without_receipts(as_taken(await with_content(await with_uploads(job))), names)
 
 
 def _without_receipts(job: Job, names: Mapping[tuple[str, str], str]) -> Job:

@@ -131,13 +131,14 @@ def test_the_next_target_gets_the_file_too(friend: Client, upstream: ScriptedUps
         assert sent(second) == sent(upstream)
 
 
+@pytest.mark.parametrize("kind", ["input_image", "input_file"])
 @pytest.mark.parametrize("fields", [{"images": "noted"}, {"images": "refused"}])
 def test_a_model_that_sees_no_images_sees_none_of_these(
-    fields: dict[str, Any], friend: Client, upstream: ScriptedUpstream
+    fields: dict[str, Any], kind: str, friend: Client, upstream: ScriptedUpstream
 ) -> None:
     Backend.objects.update(**fields)
     routing.read_models()
-    answer = friend.create(input=[named("input_image", kept(friend, PNG, "a.png"))])
+    answer = friend.create(input=[named(kind, kept(friend, PNG, "a.png"))])
     assert answer.status == (200 if fields["images"] == "noted" else 400)
     assert all(b"base64" not in request.raw for request in upstream.requests())
 
