@@ -2,7 +2,8 @@
 
 PYTHON ?= python3
 TESTS ?= tests
-WORKERS ?= auto
+# Of pytest: one more than there are processors, for many tests wait for what other processes do.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 UV ?= uv
 
 BIN := .venv/bin

@@ -17,8 +17,10 @@ from tests.support.mcp_server import RealMcpServer
 from tests.support.service import MODEL, Service
 
 TEAM: Final = "Sums"
-TRANSPORTS: Final = ("sse", "websocket")
+WAYS: Final = tuple(zip(LOOKS, ("sse", "websocket"), strict=True))
+"""Each look, and each transport, once."""
 SECRET: Final = "what-lets-somebody-in"
+CODE: Final = {"curl": "curl ", "Python": "from openai import", "JavaScript": "import OpenAI from"}
 POLICY: Final = {
     "rules": [{"id": "no-echo", "effect": "deny", "kind": "mcp", "tool": "echo"}],
     "on_violation": "suppress",
@@ -47,10 +49,22 @@ def server() -> Iterator[RealMcpServer]:
         yield server
 
 
-@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def page(chromium: Browser, site: Service, state: Any, request: pytest.FixtureRequest) -> Iterator[Page]:
+@pytest.fixture(params=WAYS, ids=lambda way: f"{way[0][0]}-{way[1]}")
+def way(request: pytest.FixtureRequest) -> Any:
+    """A look, and a transport."""
+    return request.param
+
+
+@pytest.fixture
+def transport(way: Any) -> str:
+    """How the answer is read."""
+    return str(way[1])
+
+
+@pytest.fixture
+def page(chromium: Browser, site: Service, state: Any, way: Any) -> Iterator[Page]:
     """A page in one of the looks, whose scripts must not fail."""
-    width, scheme = request.param
+    width, scheme = way[0]
     context = chromium.new_context(
         base_url=site.root_url,
         viewport={"width": width, "height": 900},
@@ -100,7 +114,6 @@ def expect_told(page: Page, *texts: str) -> None:
         expect(page.locator("#pg-items")).to_contain_text(text)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_call_is_approved_made_and_answered(page: Page, server: RealMcpServer, transport: str) -> None:
     ask(page, server, transport)
     expect_told(page, "Tools of sums", "The sum of two numbers.", "May sums · add(…) be called?", '"a": 3')
@@ -115,7 +128,6 @@ def test_a_call_is_approved_made_and_answered(page: Page, server: RealMcpServer,
     assert server.arguments("add") == [{"a": 3, "b": 3}]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_call_that_is_denied_is_not_made(page: Page, server: RealMcpServer, transport: str) -> None:
     ask(page, server, transport)
     page.get_by_role("button", name="Deny").click()
@@ -124,7 +136,6 @@ def test_a_call_that_is_denied_is_not_made(page: Page, server: RealMcpServer, tr
     assert server.calls() == []
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_call_that_the_policy_forbids_names_its_rule(
     page: Page, site: Service, server: RealMcpServer, transport: str
 ) -> None:
@@ -138,10 +149,7 @@ def test_a_call_that_the_policy_forbids_names_its_rule(
     assert server.calls() == []
 
 
-@pytest.mark.parametrize("language", ["curl", "Python", "JavaScript"])
-def test_a_request_as_code_has_no_secret_of_a_server(
-    page: Page, server: RealMcpServer, language: str
-) -> None:
+def test_a_request_as_code_has_no_secret_of_a_server(page: Page, server: RealMcpServer) -> None:
     secrets = {
         "server_url": f"{server.url}?token={SECRET}",
         "authorization": SECRET,
@@ -150,9 +158,11 @@ def test_a_request_as_code_has_no_secret_of_a_server(
     offer(page, server, **secrets)
     assert SECRET in page.locator("[name=tools]").input_value()
     page.get_by_text("As code").click()
-    page.get_by_role("button", name=f"Copy {language}").click()
     code = page.locator("#pg-code")
-    expect(code).to_contain_text(f"{server.url}?<query of sums>")
-    expect(code).to_contain_text("<authorization of sums>")
-    expect(code).to_contain_text("<X-Api-Key of sums>")
-    expect(code).not_to_contain_text(SECRET)
+    for language, words in CODE.items():
+        page.get_by_role("button", name=f"Copy {language}").click()
+        expect(code).to_contain_text(words)
+        expect(code).to_contain_text(f"{server.url}?<query of sums>")
+        expect(code).to_contain_text("<authorization of sums>")
+        expect(code).to_contain_text("<X-Api-Key of sums>")
+        expect(code).not_to_contain_text(SECRET)

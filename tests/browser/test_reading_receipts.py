@@ -133,13 +133,13 @@ def create(client: Client, **body: Any) -> Json:
     return made
 
 
-@pytest.mark.parametrize("who", ["operator", "member"])
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize(("who", "look"), list(zip(("operator", "member"), LOOKS, strict=True)))
 def test_every_receipt_is_read(
-    chromium: Browser, site: Service, shown: Shown, who: str, width: int, scheme: str
+    chromium: Browser, site: Service, shown: Shown, who: str, look: tuple[int, str]
 ) -> None:
-    look = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-    with signed_out(chromium, site, storage_state=shown.states[who], **look) as page:
+    width, scheme = look
+    options: Any = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    with signed_out(chromium, site, storage_state=shown.states[who], **options) as page:
         for number, (response_id, texts) in enumerate(
             zip(shown.responses, (FIRST, ASKED, ANSWERED), strict=True)
         ):

@@ -16,6 +16,7 @@ _CODES = frozenset(
         "unpaired_call_id",
         "approval_request_not_found",
         "approval_used",
+        "file_not_usable",
         "not_a_background_response",
     }
 )
@@ -25,7 +26,8 @@ _SENTENCES = (
     "only a request with 'previous_response_id' may leave it empty",
     "which is not among the request's 'tools'",
     "but the request has no 'tools'",
-    "is required, unless 'file_url' is given",
+    "is required, unless 'file_",
+    "cannot be given together with '",
     "There is nothing before the compaction_trigger",
     "must be the last item of the input",
     "nothing that this model's backend can be told",
