@@ -19,7 +19,7 @@ from tests.support.service import Service
 
 __all__ = ("amqp_service", "busy")
 
-BACKGROUND = 200
+BACKGROUND = 60
 STREAMS = 12
 TIERS = ("priority", "default", "flex")
 AT_ONCE = 8

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from typing import Any, Final, cast
 
 import orjson
@@ -131,8 +132,15 @@ def _mended(value: Any) -> Any:
     if isinstance(value, dict):
         return {safe_text(name): _mended(entry) for name, entry in value.items()}
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return float(value)
+        return _nearest_float(value)
     return value
+
+
+def _nearest_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -sys.float_info.max
 
 
 def _is_number(value: Any) -> bool:

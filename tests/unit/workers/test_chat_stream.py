@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from responses_api.protocol.errors import ProtocolError
@@ -163,6 +163,7 @@ CHUNK = loosely(choices=some(CHOICE), usage=USAGE) | loosely(
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(CHUNK | ANY_JSON, max_size=4), st.sampled_from([b"", b"event: error\n"]), st.booleans())
+@example([{"choices": [{"index": 0, "delta": {"reasoning_details": [{"n": -(10**400)}]}}]}], b"", False)
 def test_no_json_breaks_the_reader_or_what_is_told(values: list[Any], head: bytes, is_whole: bool) -> None:
     emitter, stream = new_emitter(), ChatStream()
     emitter.start()
