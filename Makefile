@@ -2,8 +2,7 @@
 
 PYTHON ?= python3
 TESTS ?= tests
-# Of pytest: one more than there are processors, for many tests wait for what other processes do.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+WORKERS ?= auto
 UV ?= uv
 
 BIN := .venv/bin
