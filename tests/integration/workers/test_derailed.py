@@ -9,8 +9,8 @@ from pytest_django import Settings
 from responses_api.eventlog import names
 from responses_api.eventlog.connection import blocking_client
 from tests.support.checks import assert_unknown_to, checked_stream
-from tests.support.client import Client
-from tests.support.queue_worker import take_id, take_job, ticket
+from tests.support.client import Client, wait_until
+from tests.support.queue_worker import newest_id, take_id, take_job, ticket
 from tests.support.upstream import ScriptedUpstream
 from workers import writer
 from workers.emitter import Emitter
@@ -47,7 +47,9 @@ def test_an_envelope_that_cannot_be_read_ends_its_response_and_not_its_siblings(
 ) -> None:
     client = blocking_client()
     client.set(names.job("resp_broken"), b"{}", ex=60)
+    left = newest_id(UNSERVED)  # by a test whose client did not wait
     exchange = friend.stream(input="Hello", service_tier=UNSERVED)
+    wait_until(lambda: newest_id(UNSERVED) != left, timeout=5, what="the job")
     both = ticket(take_id(UNSERVED), "resp_broken")
     running = threading.Thread(target=process_runtime().run, args=both)
     running.start()
