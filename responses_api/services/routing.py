@@ -105,13 +105,15 @@ def models_for(allowed: Sequence[str]) -> list[ServedModel]:
 def read_models() -> dict[str, ServedModel]:
     """Read all served models from the database, by name, and keep them for this process."""
     global _table
+    began = time.monotonic()
     found: dict[str, list[Route]] = {}
     routes = Route.objects.filter(backend__is_enabled=True).select_related("backend")
     with operator_scope():  # the routes are nobody's; the scope bounds the time of the query
         for route in routes.order_by("model", "position", "id"):
             found.setdefault(route.model, []).append(route)
     models = {name: _served(name, routes_of) for name, routes_of in found.items()}
-    _table = _Table(time.monotonic(), models)
+    if began >= _table.read_at:  # else somebody who began later has read what is newer
+        _table = _Table(began, models)
     return models
 
 
