@@ -20,7 +20,7 @@ from responses_api.protocol.admission import (
 )
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Policy, Verdict, judge_all, suppresses
+from responses_api.protocol.policy import Policy, Verdict, demanding_approval, denying, judge_all, suppresses
 from responses_api.protocol.request import CreateRequest
 from workers.items import is_whole_object
 from workers.tools.choosing import leaves
@@ -67,15 +67,14 @@ def judge(
     if not is_whole_object(arguments):
         return Ruling("refused", why="The arguments are not a JSON object.")
     verdicts = judge_all(policies, tool.offered.tool, request.model)
-    refusing = tuple(verdict for verdict in verdicts if verdict.effect == "deny")
-    if refusing:
+    if refusing := denying(verdicts):
         return _refused(tool.name, refusing, policies)
     if not is_approved and not leaves(request.tool_choice, tool):
         return _refused(tool.name, (refused_by_choice(tool.name),), policies)
     beyond = _beyond(tool.name, request, policies, before)
     if beyond is not None:
         return beyond
-    wants_approval = tool.offered.wants_approval or any(verdict.effect == "approve" for verdict in verdicts)
+    wants_approval = tool.offered.wants_approval or bool(demanding_approval(verdicts))
     return Ruling("approval" if wants_approval and not is_approved else "run", verdicts)
 
 
@@ -85,10 +84,9 @@ def judge_again(tool: Served, model: str, policies: Sequence[Policy], *, is_appr
     It is too late to ask its client: one that has to be approved by now is refused.
     """
     verdicts = judge_all(policies, tool.offered.tool, model)
-    refusing = tuple(verdict for verdict in verdicts if verdict.effect == "deny")
-    if refusing:
+    if refusing := denying(verdicts):
         return _refused(tool.name, refusing, policies)
-    if not is_approved and any(verdict.effect == "approve" for verdict in verdicts):
+    if not is_approved and demanding_approval(verdicts):
         return Ruling("refused", verdicts, _TO_BE_APPROVED)
     return Ruling("run", verdicts)
 

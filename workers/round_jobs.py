@@ -7,7 +7,7 @@ from typing import Final
 from responses_api.protocol.errors import model_error
 from responses_api.protocol.job import Job
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Policy, judge_all
+from responses_api.protocol.policy import Policy, denying, judge_all
 from workers.tools.choosing import Offer, first_choice, is_unmet, later_choice
 from workers.tools.toolbox import Served, Toolbox
 
@@ -62,5 +62,4 @@ def _choice(choice: str | Json, served: Offer, offered: Sequence[Json], at: Roun
 
 
 def _is_denied(tool: Served, policies: Sequence[Policy], request: Json) -> bool:
-    verdicts = judge_all(policies, tool.offered.tool, request["model"])
-    return any(verdict.effect == "deny" for verdict in verdicts)
+    return bool(denying(judge_all(policies, tool.offered.tool, request["model"])))

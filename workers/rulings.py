@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from responses_api.protocol.admission import Judgement
 from responses_api.protocol.errors import model_error
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Verdict
+from responses_api.protocol.policy import Verdict, denying
 from workers.backends.parts import RefusedCall
 
 # No model means as many.
@@ -84,8 +84,7 @@ class Rulings:
 
     def tell_ran(self, name: str, item_id: str, verdicts: Sequence[Verdict]) -> None:
         """A call that the service runs, or was denied to run, is told now by the receipt with this id."""
-        is_denied = any(verdict.effect == "deny" for verdict in verdicts)
-        (self._left_out if is_denied else self._ran).append(name)
+        (self._left_out if denying(verdicts) else self._ran).append(name)
         self._decide(name, item_id, verdicts)
 
     def judged_again(self, name: str, item_id: str, verdicts: Sequence[Verdict]) -> None:

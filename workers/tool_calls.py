@@ -9,7 +9,7 @@ from typing import Any, Final
 import structlog
 
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Verdict
+from responses_api.protocol.policy import Verdict, denying
 from responses_api.protocol.receipts import REFUSED_BY
 from responses_api.protocol.server_tools import MCP_APPROVAL_REQUEST
 from responses_api.protocol.sse import encode
@@ -135,8 +135,8 @@ class ToolCalls:
     def _refusal(self, call: Request, why: str) -> Json:
         """The receipt of a call that is not run."""
         item = call.receipt(call.tool.provider.refused(call.tool.offered, call.arguments, why).receipt)
-        denying = next((verdict for verdict in call.verdicts if verdict.effect == "deny"), None)
-        return item if denying is None else {**item, REFUSED_BY: denying.to_plain()}
+        refusing = denying(call.verdicts)
+        return {**item, REFUSED_BY: refusing[0].to_plain()} if refusing else item
 
     async def _outcome(self, call: Request, steps: "_Steps") -> Ran:
         provider, offered = call.tool.provider, call.tool.offered

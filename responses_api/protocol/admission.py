@@ -14,7 +14,7 @@ from typing import Final
 from responses_api.protocol.errors import ProtocolError, model_error
 from responses_api.protocol.passthrough import takes_item
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all, suppresses
+from responses_api.protocol.policy import Policy, Tool, Verdict, denying, judge_all, suppresses
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.wording import quoted
 
@@ -67,7 +67,7 @@ class CallAdmission:
         if refusal is not None:
             return self._refuse(name, (refusal,))
         verdicts = judge_all(self.policies, Tool("function", name), self.model)
-        if any(verdict.effect == "deny" for verdict in verdicts):
+        if denying(verdicts):
             return self._refuse(name, verdicts)
         refusals = refused_by_order(name, called, is_parallel=self.is_parallel) or self._refused_by_number(
             name, len(called) + ran
@@ -86,7 +86,7 @@ class CallAdmission:
             )
             return self._refuse(kind, (refusal,))
         verdicts = judge_all(self.policies, policy_tool({**item, "type": tool}), self.model)
-        if any(verdict.effect == "deny" for verdict in verdicts):
+        if denying(verdicts):
             return self._refuse(kind, verdicts)
         refusals = self._refused_by_number(kind, told)
         return self._refuse(kind, refusals) if refusals else Judgement(verdicts)

@@ -12,7 +12,7 @@ from responses_api.protocol.backend_options import place_of
 from responses_api.protocol.errors import invalid_request
 from responses_api.protocol.mcp_filters import read_filter
 from responses_api.protocol.plain import Json
-from responses_api.protocol.policy import Policy, Tool, Verdict, judge_all, judge_server, suppresses
+from responses_api.protocol.policy import Policy, Tool, Verdict, denying, judge_all, judge_server, suppresses
 from responses_api.protocol.request import CreateRequest
 from responses_api.protocol.server_tools import MCP
 from responses_api.protocol.wording import quoted
@@ -72,14 +72,14 @@ def _denied(tool: Json, request: CreateRequest, policies: Sequence[Policy]) -> t
     if tool["type"] == MCP:
         return _denied_server(tool, request.model, policies)
     verdicts = judge_all(policies, policy_tool(tool), request.model)
-    return tuple(verdict for verdict in verdicts if verdict.effect == "deny")
+    return denying(verdicts)
 
 
 def _denied_server(tool: Json, model: str, policies: Sequence[Policy]) -> tuple[Verdict, ...]:
     url, names = tool["server_url"], read_filter(tool["allowed_tools"]).names
     judged = [judge_server(policies, url, model)]
     judged += [judge_all(policies, Tool(MCP, name, url), model) for name in names or ()]
-    denied = [tuple(verdict for verdict in verdicts if verdict.effect == "deny") for verdicts in judged]
+    denied = [denying(verdicts) for verdicts in judged]
     if denied[0]:
         return denied[0]
     # Its names are known: it is of no use where each of them is denied.
@@ -118,11 +118,10 @@ def refuse_options(request: CreateRequest, policies: Sequence[Policy]) -> None:
     Raises `ProtocolError` 403 `permission_denied`.
     """
     for name in request.backend_options:
-        for verdict in judge_all(policies, Tool("backend_option", name), request.model):
-            if verdict.effect == "deny":
-                raise invalid_request(
-                    f"The backend option '{name}' is not allowed. {verdict.why}",
-                    param=place_of(name),
-                    code="permission_denied",
-                    status=403,
-                )
+        for verdict in denying(judge_all(policies, Tool("backend_option", name), request.model)):
+            raise invalid_request(
+                f"The backend option '{name}' is not allowed. {verdict.why}",
+                param=place_of(name),
+                code="permission_denied",
+                status=403,
+            )

@@ -227,14 +227,20 @@ def judge_server(policies: Iterable[Policy], server_url: str, model: str) -> tup
     return deciding(policy.judge_server(server_url, model) for policy in policies)
 
 
+def denying(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Those of the verdicts that refuse."""
+    return tuple(verdict for verdict in verdicts if verdict.effect == "deny")
+
+
+def demanding_approval(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """Those of the verdicts that let a call only where its client allows it."""
+    return tuple(verdict for verdict in verdicts if verdict.effect == "approve")
+
+
 def deciding(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     """Of the verdicts of several policies those that decide: any that denies, or else any that demands an approval."""
     all_of_them = tuple(verdicts)
-    for effect in ("deny", "approve"):
-        found = tuple(verdict for verdict in all_of_them if verdict.effect == effect)
-        if found:
-            return found
-    return all_of_them
+    return denying(all_of_them) or demanding_approval(all_of_them) or all_of_them
 
 
 def suppresses(policies: Sequence[Policy], verdicts: Iterable[Verdict]) -> bool:
