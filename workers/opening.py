@@ -12,8 +12,7 @@ from responses_api.protocol.plain import Json
 from responses_api.protocol.policy_reading import policies_of
 from responses_api.protocol.replay import as_functions, has_receipts
 from responses_api.protocol.request import CreateRequest
-from responses_api.protocol.server_tools import MCP
-from responses_api.services.hosted import declarations
+from responses_api.services.hosted import declarations, is_served
 from responses_api.services.offload import off_loop_if
 from responses_api.services.sealed import opened, sealed_bytes
 from workers.attachments import as_taken
@@ -55,13 +54,9 @@ def _with_offered_tools(job: Job) -> Job:
     if all(tool["type"] == "function" for tool in job.request["tools"]):
         return job
     tools = offered(CreateRequest.from_plain(job.request), policies_of(job.policies))
-    tools = [tool for tool in tools if not _is_served(tool)]
+    tools = [tool for tool in tools if not is_served(tool["type"])]
     choice = _choice_of(job.request["tool_choice"]) if tools else "auto"
     return replace(job, request={**job.request, "tools": tools, "tool_choice": choice})
-
-
-def _is_served(tool: Json) -> bool:
-    return tool["type"] == MCP or tool["type"] in declarations()
 
 
 def _choice_of(choice: str | Json) -> str | Json:
@@ -69,8 +64,8 @@ def _choice_of(choice: str | Json) -> str | Json:
     if isinstance(choice, str):
         return choice
     if choice["type"] != "allowed_tools":
-        return "auto" if _is_served(choice) else choice
-    named = [tool for tool in choice["tools"] if not _is_served(tool)]
+        return "auto" if is_served(choice["type"]) else choice
+    named = [tool for tool in choice["tools"] if not is_served(tool["type"])]
     return {**choice, "tools": named} if named else "none"
 
 

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from responses_api.protocol import file_search
 from responses_api.protocol.hosted import Declaration, by_receipt
-from responses_api.protocol.server_tools import is_receipt
+from responses_api.protocol.server_tools import MCP, is_receipt
 from responses_api.protocol.validation import is_vendor_type
 
 log = structlog.get_logger(__name__)
@@ -44,6 +44,11 @@ def declarations() -> Mapping[str, Declaration]:
     """Every hosted tool of this process, by its type."""
     own = {declaration.type: declaration for declaration in BUILT_IN}
     return MappingProxyType(own | {kind: tool.declaration for kind, tool in added().tools.items()})
+
+
+def is_served(tool_type: str) -> bool:
+    """Whether the service runs tools of a type by itself."""
+    return tool_type == MCP or tool_type in declarations()
 
 
 def is_ours(item_type: str) -> bool:

@@ -21,7 +21,7 @@ from responses_api.protocol.tools import check_tool_choice
 from responses_api.protocol.validation import is_vendor_type
 from responses_api.protocol.wording import quoted
 from responses_api.services.egress import rules
-from responses_api.services.hosted import declarations
+from responses_api.services.hosted import declarations, is_served
 
 _FUNCTION: Final = "function"
 
@@ -67,7 +67,7 @@ def with_served_tools(request: CreateRequest, targets: Sequence[Target]) -> Crea
 
 def is_own(tool: Json) -> bool:
     """Whether a tool asks nothing more of a backend than to take functions: the client's, or what the service runs."""
-    return tool["type"] in (_FUNCTION, MCP) or tool["type"] in declarations()
+    return tool["type"] == _FUNCTION or is_served(tool["type"])
 
 
 def _needs(request: CreateRequest, targets: Sequence[Target]) -> Iterator[Need]:

@@ -25,7 +25,7 @@ from responses_api.protocol.validation import to_protocol_error
 from responses_api.services import egress, file_search
 from responses_api.services.approvals import claimed
 from responses_api.services.database import in_database
-from responses_api.services.hosted import declarations
+from responses_api.services.hosted import declarations, is_served
 
 MOST_SERVED: Final = 64
 """How many tools that the service runs one request may have: each may be a server that is connected to."""
@@ -68,7 +68,7 @@ async def check_tools_said(
 
 
 def _check_number(tools: Sequence[Json]) -> None:
-    served = sum(tool["type"] == MCP or tool["type"] in declarations() for tool in tools)
+    served = sum(is_served(tool["type"]) for tool in tools)
     if served > MOST_SERVED:
         raise invalid_request(
             f"'tools' may have at most {MOST_SERVED} tools that the service runs (MCP servers and hosted tools), not"
