@@ -5,7 +5,7 @@ from dataclasses import replace
 from responses_api.protocol.backend import BackendSpec
 from responses_api.protocol.errors import ProtocolError, invalid_request
 from responses_api.protocol.job import Job
-from responses_api.protocol.media import HOLDERS
+from responses_api.protocol.media import HOLDERS, parts_of
 from responses_api.protocol.plain import Json
 
 NOTE = "[An image was attached here. You cannot see images: say so where it matters.]"
@@ -45,8 +45,7 @@ def _with_notes(item: Json) -> Json:
 
 def _places(item: Json, kind: str) -> list[int]:
     """Where the item has images, or files."""
-    parts = item.get(HOLDERS.get(item["type"], ""))
-    return [index for index, part in enumerate(parts) if _is(kind, part)] if isinstance(parts, list) else []
+    return [index for index, part in enumerate(parts_of(item)) if _is(kind, part)]
 
 
 def _is(kind: str, part: Json) -> bool:

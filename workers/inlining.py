@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 
 from responses_api.protocol.errors import ProtocolError
 from responses_api.protocol.job import Job
-from responses_api.protocol.media import MediaReference
+from responses_api.protocol.media import ADDRESSES, MediaReference, References, each_reference
 from responses_api.protocol.plain import Json
 from workers.media_types import ENDINGS, TEXT, type_of
 
@@ -25,8 +25,6 @@ _TAKEN: Final = {
     "input_video": ("no video of a known type (MP4, QuickTime, WebM)", ("video/",)),
 }
 
-References = Callable[[Json], list[MediaReference]]
-"""Finds the references of one sort in an item."""
 Refuse = Callable[[str, str], ProtocolError]
 """Makes the error about a field whose content cannot be used, from the field's path and the reason."""
 
@@ -59,12 +57,9 @@ class Kept(Generic[Found]):
 def wanted(job: Job, references: References) -> dict[str, str]:
     """What is referred to, each once, and the path of the first field that does."""
     found: dict[str, str] = {}
-    for index, item in enumerate(job.input_items):
-        for reference in references(item):
-            found.setdefault(reference.value, reference.param(index))
-    for item in job.history:
-        for reference in references(item):
-            found.setdefault(reference.value, reference.param(None))
+    for items, are_new in ((job.input_items, True), (job.history, False)):
+        for reference, param in each_reference(items, references, are_new=are_new):
+            found.setdefault(reference.value, param)
     return found
 
 
@@ -106,11 +101,8 @@ def _inline(
     data = f"data:{media_type};base64,{base64.b64encode(content.data).decode()}"
     kept = {field: value for field, value in part.items() if field != reference.field}
     if reference.part_type != "input_file":
-        return {**kept, _FIELDS[reference.part_type]: data}
+        return {**kept, ADDRESSES[reference.part_type]: data}
     return {**kept, "filename": part.get("filename") or _named(content.name, media_type), "file_data": data}
-
-
-_FIELDS: Final = {"input_image": "image_url", "input_video": "video_url"}
 
 
 def _named(name: str, media_type: str) -> str:

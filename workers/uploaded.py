@@ -31,6 +31,6 @@ async def with_uploads(job: Job) -> Job:
             file = await in_database(read_named_file, UUID(job.tenant_id), file_id)
             if file is None:
                 raise not_kept(file_id, param)
-            found[file_id] = Content(file.content, file.name)
+            found[file_id] = Content(*file)
     size = sum(len(content.data) for content in found.values())
     return await off_loop_if(size > MUCH_BYTES, inlined, job, uploads_in, found, not_usable)

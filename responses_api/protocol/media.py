@@ -2,7 +2,7 @@
 are, and what is said of those that cannot be used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,8 @@ from responses_api.protocol.plain import Json
 HOLDERS: Final = {"message": "content", "function_call_output": "output"}
 """The field of an item that has content parts, by the item's type."""
 
-_ADDRESSES: Final = {"input_image": "image_url", "input_file": "file_url", "input_video": "video_url"}
+ADDRESSES: Final = {"input_image": "image_url", "input_file": "file_url", "input_video": "video_url"}
+"""The field of a part that has its address, by the part's type; an image, or a video, may also be in it whole."""
 _UPLOADS: Final = {"input_image": "file_id", "input_file": "file_id"}
 _INLINE: Final = "data:"
 HISTORY: Final = "previous_response_id"
@@ -35,11 +36,13 @@ class MediaReference:
         return HISTORY if index is None else f"input[{index}].{self.holder}[{self.place}].{self.field}"
 
 
+References = Callable[[Json], list[MediaReference]]
+"""Finds the references of one sort in an item."""
+
+
 def addresses_in(item: Json) -> list[MediaReference]:
     """Every address in an item; what is inline has none."""
-    return [
-        found for found in _references(item, _ADDRESSES) if found.value[: len(_INLINE)].lower() != _INLINE
-    ]
+    return [found for found in _references(item, ADDRESSES) if found.value[: len(_INLINE)].lower() != _INLINE]
 
 
 def uploads_in(item: Json) -> list[MediaReference]:
@@ -47,14 +50,25 @@ def uploads_in(item: Json) -> list[MediaReference]:
     return _references(item, _UPLOADS)
 
 
+def each_reference(
+    items: Sequence[Json], references: References, *, are_new: bool
+) -> Iterator[tuple[MediaReference, str]]:
+    """Every reference of one sort in the request's input (`are_new`) or in its history, with the path of its field."""
+    for index, item in enumerate(items):
+        for reference in references(item):
+            yield reference, reference.param(index if are_new else None)
+
+
+def parts_of(item: Json) -> list[Json]:
+    """The content parts of an item; none where it has text alone, or is of a type that has none."""
+    parts = item.get(HOLDERS.get(item["type"], ""))
+    return parts if isinstance(parts, list) else []
+
+
 def _references(item: Json, fields: Mapping[str, str]) -> list[MediaReference]:
-    holder = HOLDERS.get(item["type"], "")
-    parts = item.get(holder)
-    if not isinstance(parts, list):
-        return []
     return [
-        MediaReference(holder, place, part["type"], field, value)
-        for place, part in enumerate(parts)
+        MediaReference(HOLDERS[item["type"]], place, part["type"], field, value)
+        for place, part in enumerate(parts_of(item))
         if (field := fields.get(part["type"])) is not None and isinstance(value := part.get(field), str)
     ]
 

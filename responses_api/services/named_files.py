@@ -3,28 +3,20 @@
 A file that is unknown, deleted, expired, on its way or another tenant's: all of these look alike to a caller.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from uuid import UUID
 
 from django.conf import settings
 
 from responses_api.models import File
 from responses_api.protocol.errors import ProtocolError
-from responses_api.protocol.media import MediaReference, not_usable, uploads_in
+from responses_api.protocol.media import each_reference, not_usable, uploads_in
 from responses_api.protocol.plain import Json
 from responses_api.protocol.wording import quoted
 from responses_api.services.database import in_database
-from responses_api.services.stored_files import pieces
+from responses_api.services.stored_files import whole_content
 from tenants.scoping import tenant_scope
-
-
-@dataclass(frozen=True, slots=True)
-class NamedFile:
-    """A file as it is given to a model."""
-
-    name: str
-    content: bytes
 
 
 async def check_named_files(history: Sequence[Json], given: Sequence[Json], tenant_id: UUID) -> int:
@@ -33,7 +25,10 @@ async def check_named_files(history: Sequence[Json], given: Sequence[Json], tena
     Raises `ProtocolError` 400 naming the field: of a file that is not kept here, and where all of them together hold
     more than `ANTIPHON_MAX_FETCH_BYTES`.
     """
-    named = [*_named(history, is_new=False), *_named(given, is_new=True)]
+    named = [
+        *each_reference(history, uploads_in, are_new=False),
+        *each_reference(given, uploads_in, are_new=True),
+    ]
     if not named:
         return 0
     sizes = await in_database(_sizes, tenant_id, {reference.value for reference, _ in named})
@@ -60,27 +55,17 @@ def named_bytes(items: Iterable[Json], tenant_id: UUID) -> int:
     return sum(sizes.get(file_id, 0) for file_id in named)
 
 
-def read_named_file(tenant_id: UUID, file_id: str) -> NamedFile | None:
-    """A file whole; None where it is not kept (any more)."""
-    with tenant_scope(tenant_id):
-        name = File.objects.filter(id=file_id).values_list("filename", flat=True).first()
-    if name is None:
-        return None
-    try:
-        return NamedFile(name, b"".join(pieces(tenant_id, file_id)))
-    except ProtocolError:  # deleted meanwhile
-        return None
+def read_named_file(tenant_id: UUID, file_id: str) -> tuple[bytes, str] | None:
+    """The content of a file, and its name; None where it is not kept (any more)."""
+    with suppress(File.DoesNotExist), tenant_scope(tenant_id):
+        file = File.objects.get(id=file_id)
+        return whole_content(file), file.filename
+    return None
 
 
 def not_kept(file_id: str, param: str) -> ProtocolError:
     """400 for a file that is not there for this caller."""
     return not_usable(param, f"is not kept here: '{quoted(file_id)}'")
-
-
-def _named(items: Sequence[Json], *, is_new: bool) -> Iterator[tuple[MediaReference, str]]:
-    for index, item in enumerate(items):
-        for reference in uploads_in(item):
-            yield reference, reference.param(index if is_new else None)
 
 
 def _sizes(tenant_id: UUID, file_ids: set[str]) -> dict[str, int]:

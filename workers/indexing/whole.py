@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from responses_api.models import File, FileBlob
+from responses_api.models import File
 from responses_api.services import indexing, vectors
+from responses_api.services.stored_files import whole_content
 from tenants.scoping import tenant_scope
 from workers.indexing.chunking import Chunk
 from workers.indexing.embedding import embedder
@@ -61,8 +62,7 @@ def _content(tenant_id: uuid.UUID, file_id: str) -> tuple[str, str, bytes]:
         file = File.objects.get(id=file_id)
         if file.bytes > MOST_BYTES:
             return file.filename, file.media_type, bytes(MOST_BYTES + 1)
-        pieces = FileBlob.objects.filter(file_id=file_id).order_by("position").values_list("data", flat=True)
-        return file.filename, file.media_type, b"".join(bytes(piece) for piece in pieces.iterator())
+        return file.filename, file.media_type, whole_content(file)
 
 
 def _batches(filename: str, cut: Sequence[Chunk]) -> Iterator[list[str]]:
