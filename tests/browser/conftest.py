@@ -1,5 +1,6 @@
 """A browser, a service that it visits, and people who have something to look at."""
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -80,3 +81,11 @@ def page(context: BrowserContext) -> Page:
     page = context.new_page()
     page.on("pageerror", lambda error: pytest.fail(f"{page.url}: {error}"))
     return page
+
+
+def forbid_echo(site: Service, team: str) -> None:
+    """Give a team the policy that forbids one of an MCP server's tools."""
+    rule = {"id": "no-echo", "effect": "deny", "kind": "mcp", "tool": "echo"}
+    policy = site.folder / "no-echo.json"
+    policy.write_text(json.dumps({"rules": [rule], "on_violation": "suppress"}))
+    site.manage("set_policy", team, str(policy))

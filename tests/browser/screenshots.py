@@ -10,8 +10,9 @@ from typing import Final
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import Mailbox
+from tests.browser.looks import SCHEMES, WIDTHS
 from tests.browser.people import found_team, issue_key, sign_up
-from tests.browser.test_pages import PUBLIC, SCHEMES, SIGNED_IN, WIDTHS
+from tests.browser.test_pages import PUBLIC, SIGNED_IN
 from tests.support.chat import ToolCall, chat_calls, chat_stream
 from tests.support.client import Client
 from tests.support.forms import upload

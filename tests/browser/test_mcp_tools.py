@@ -1,17 +1,15 @@
 """The playground with a real MCP server: a person sees what its tools did, decides about a call, and sees a refusal."""
 
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Mailbox
+from tests.browser.conftest import Mailbox, forbid_echo
+from tests.browser.looks import LOOKS, broken_rules, looking, picture
 from tests.browser.people import found_team, sign_up
-from tests.browser.test_pages import LOOKS, broken_rules
 from tests.support.chat import ToolCall, chat_calls
 from tests.support.mcp_server import RealMcpServer
 from tests.support.service import MODEL, Service
@@ -21,10 +19,6 @@ WAYS: Final = tuple(zip(LOOKS, ("sse", "websocket"), strict=True))
 """Each look, and each transport, once."""
 SECRET: Final = "what-lets-somebody-in"
 CODE: Final = {"curl": "curl ", "Python": "from openai import", "JavaScript": "import OpenAI from"}
-POLICY: Final = {
-    "rules": [{"id": "no-echo", "effect": "deny", "kind": "mcp", "tool": "echo"}],
-    "on_violation": "suppress",
-}
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +28,7 @@ def state(chromium: Browser, site: Service) -> Any:
     page = context.new_page()
     sign_up(page, "sums@pages.example", Mailbox(site.folder / "mails").newest_to)
     found_team(page, TEAM)
-    policy = site.folder / "no-echo.json"
-    policy.write_text(json.dumps(POLICY))
-    site.manage("set_policy", TEAM, str(policy))
+    forbid_echo(site, TEAM)
     state = context.storage_state()
     context.close()
     return state
@@ -64,18 +56,10 @@ def transport(way: Any) -> str:
 @pytest.fixture
 def page(chromium: Browser, site: Service, state: Any, way: Any) -> Iterator[Page]:
     """A page in one of the looks, whose scripts must not fail."""
-    width, scheme = way[0]
-    context = chromium.new_context(
-        base_url=site.root_url,
-        viewport={"width": width, "height": 900},
-        color_scheme=scheme,
-        storage_state=state,
-        reduced_motion="reduce",
-    )
-    page = context.new_page()
-    page.on("pageerror", lambda error: pytest.fail(f"{page.url}: {error}"))
-    yield page
-    context.close()
+    with looking(chromium, site, way[0], state) as context:
+        page = context.new_page()
+        page.on("pageerror", lambda error: pytest.fail(f"{page.url}: {error}"))
+        yield page
 
 
 def offer(page: Page, server: RealMcpServer, **entry: Any) -> None:
@@ -101,11 +85,9 @@ def ask(page: Page, server: RealMcpServer, transport: str, **entry: Any) -> None
 
 def look(page: Page, name: str) -> None:
     """Nobody is kept out of what is shown now; a picture of it, where a folder is named."""
-    folder = os.environ.get("FOLDER")
     assert page.viewport_size is not None
     width = page.viewport_size["width"]
-    if folder:
-        page.screenshot(path=Path(folder) / f"mcp-{name}-{width}.png", full_page=True)
+    picture(page, f"mcp-{name}-{width}")
     assert broken_rules(page, f"{name} {width}") == []
 
 

@@ -3,22 +3,16 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import OPERATOR, PASSWORD, Mailbox
+from tests.browser.looks import LOOKS, broken_rules, looking
 from tests.browser.people import found_team, issue_key, sign_in, sign_up
 from tests.support.forms import upload
 from tests.support.service import Service
-
-WIDTHS: Final = (1280, 390)
-SCHEMES: Final = ("light", "dark")
-LOOKS: Final[tuple[tuple[int, Literal["light", "dark"]], ...]] = ((1280, "light"), (390, "dark"))
-"""How each page is visited: every width and every scheme once."""
-SERIOUS: Final = frozenset({"serious", "critical"})
 
 PUBLIC: Final = (
     "/",
@@ -111,16 +105,9 @@ def operator(chromium: Browser, site: Service) -> Iterator[Visitor]:
 
 def contexts(chromium: Browser, site: Service, state: Any = None) -> Iterator[tuple[str, BrowserContext]]:
     """A browser for each look."""
-    for width, scheme in LOOKS:
-        context = chromium.new_context(
-            base_url=site.root_url,
-            viewport={"width": width, "height": 900},
-            color_scheme=scheme,
-            storage_state=state,
-            reduced_motion="reduce",
-        )
-        yield f"{width} {scheme}", context
-        context.close()
+    for look in LOOKS:
+        with looking(chromium, site, look, state) as context:
+            yield f"{look[0]} {look[1]}", context
 
 
 def faults(page: Page, path: str, how: str) -> list[str]:
@@ -129,21 +116,6 @@ def faults(page: Page, path: str, how: str) -> list[str]:
     assert answer is not None
     found = [] if answer.status < 400 or path.endswith("nothing/") else [f"{how} {path}: {answer.status}"]
     return found + broken_rules(page, f"{how} {path}")
-
-
-def broken_rules(page: Page, where: str) -> list[str]:
-    """Whom the page keeps out, as it is shown now."""
-    found: list[str] = []
-    told = Axe().run(page).response
-    assert told["passes"], "axe looked at nothing"
-    for violation in told["violations"]:
-        if violation["impact"] in SERIOUS:
-            nodes = "; ".join(node["html"][:160] for node in violation["nodes"][:3])
-            found.append(f"{where}: {violation['id']}: {nodes}")
-    overhang = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    if overhang > 1:
-        found.append(f"{where}: {overhang} px too wide")
-    return found
 
 
 def test_pages_for_everybody_keep_nobody_out(chromium: Browser, site: Service) -> None:

@@ -1,19 +1,16 @@
 """A stored response with receipts of every kind, as the operator and a member of its team read it, and nobody else."""
 
-import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PASSWORD, Mailbox
+from tests.browser.conftest import PASSWORD, Mailbox, forbid_echo
+from tests.browser.looks import LOOKS, Look, broken_rules, looking, picture
 from tests.browser.people import found_team, issue_key, sign_in, sign_up
-from tests.browser.test_pages import LOOKS, broken_rules
 from tests.support.chat import ToolCall, chat_calls, chat_stream
 from tests.support.client import Client, Json, wait_until
 from tests.support.forms import upload
@@ -21,10 +18,6 @@ from tests.support.mcp_server import RealMcpServer
 from tests.support.service import Service
 
 TEAM: Final = "Herons"
-POLICY: Final = {
-    "rules": [{"id": "no-echo", "effect": "deny", "kind": "mcp", "tool": "echo"}],
-    "on_violation": "suppress",
-}
 PEOPLE: Final = f"""
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
@@ -82,9 +75,7 @@ def shown(chromium: Browser, site: Service) -> Iterator[Shown]:
     with signed_out(chromium, site) as page:
         sign_in(page, "member", PASSWORD)
         states["member"] = page.context.storage_state()
-    policy = site.folder / "no-echo.json"
-    policy.write_text(json.dumps(POLICY))
-    site.manage("set_policy", TEAM, str(policy))
+    forbid_echo(site, TEAM)
     with RealMcpServer() as server:
         yield Shown(made(site, client, server), states)
 
@@ -134,30 +125,22 @@ def create(client: Client, **body: Any) -> Json:
 
 
 @pytest.mark.parametrize(("who", "look"), list(zip(("operator", "member"), LOOKS, strict=True)))
-def test_every_receipt_is_read(
-    chromium: Browser, site: Service, shown: Shown, who: str, look: tuple[int, str]
-) -> None:
+def test_every_receipt_is_read(chromium: Browser, site: Service, shown: Shown, who: str, look: Look) -> None:
     width, scheme = look
-    options: Any = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-    with signed_out(chromium, site, storage_state=shown.states[who], **options) as page:
+    with looking(chromium, site, look, shown.states[who]) as context:
+        page = context.new_page()
         for number, (response_id, texts) in enumerate(
             zip(shown.responses, (FIRST, ASKED, ANSWERED), strict=True)
         ):
             page.goto(f"/admin/responses_api/response/{response_id}/change/")
             for text in texts:
                 expect(page.locator("article.reading")).to_contain_text(text)
-            picture(page, f"{who}-{number}-{width}-{scheme}")
+            picture(page, f"reading-{who}-{number}-{width}-{scheme}")
             assert broken_rules(page, f"{who} {number} {width}") == []
             page.goto(f"/admin/responses_api/response/{response_id}/events/")
             expect(page.locator("main, #main, body").first).to_contain_text("antiphon:mcp_")
-            picture(page, f"{who}-{number}-events-{width}-{scheme}")
+            picture(page, f"reading-{who}-{number}-events-{width}-{scheme}")
             assert broken_rules(page, f"{who} {number} events {width}") == []
-
-
-def picture(page: Page, name: str) -> None:
-    folder = os.environ.get("FOLDER")
-    if folder:
-        page.screenshot(path=Path(folder) / f"reading-{name}.png", full_page=True)
 
 
 def test_somebody_of_another_team_is_told_that_there_is_none(

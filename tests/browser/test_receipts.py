@@ -1,17 +1,15 @@
 """The playground, playing what tools of the service's own did: their receipts, and the caller's word on a call."""
 
 import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from responses_api.protocol.plain import Json
 from responses_api.protocol.sse import DONE
 from tests.browser.conftest import Mailbox
+from tests.browser.looks import LOOKS, broken_rules, looking, picture
 from tests.browser.people import found_team, sign_up
-from tests.browser.test_pages import LOOKS, broken_rules
 from tests.support.service import Service
 from tests.unit.workers.test_receipts import FOUND, LIST, REQUEST, SEARCH, begin, end
 from tests.unit.workers.told import new_emitter, play
@@ -71,40 +69,35 @@ def test_receipts_are_shown_and_a_call_is_made_once_it_is_approved(
     found_team(page, "Dice")
     state = context.storage_state()
     context.close()
-    for width, scheme in LOOKS:
-        context = chromium.new_context(
-            base_url=site.root_url,
-            viewport={"width": width, "height": 900},
-            color_scheme=scheme,
-            storage_state=state,
-            reduced_motion="reduce",
-        )
-        api = Api(context, FIRST, SECOND)
-        page = context.new_page()
-        ask(page)
-        assert [tool["type"] for tool in api.asked[0]["tools"]] == ["mcp", "antiphon:file_search"]
-        items = page.locator("#pg-items")
-        shown = (
-            "Tools of dice",
-            "dice · roll(…)",
-            "herons",
-            "birds.md · 0.500",
-            "May dice · roll(…) be called?",
-        )
-        for told in shown:
-            expect(items).to_contain_text(told)
-        expect(page.locator("#pg-events")).to_contain_text("antiphon:mcp_call.in_progress")
-        assert broken_rules(page, f"{width} {scheme}") == []
-        folder = os.environ.get("FOLDER")
-        if folder:
-            page.screenshot(path=Path(folder) / f"receipts-{width}-{scheme}.png", full_page=True)
-        page.get_by_role("button", name="Approve").click()
-        expect(items).to_contain_text("A four.")
-        request = api.asked[1]
-        assert request["previous_response_id"] == "resp_1"
-        (answer,) = request["input"]
-        assert (answer["type"], answer["approve"]) == ("mcp_approval_response", True)
-        assert answer["approval_request_id"].startswith("mcpr_")
-        assert [tool["type"] for tool in request["tools"]] == ["mcp", "antiphon:file_search"]
-        expect(items).to_contain_text(f"Approved: {answer['approval_request_id']}")
-        context.close()
+    for look in LOOKS:
+        with looking(chromium, site, look, state) as context:
+            approve(context, "-".join(map(str, look)))
+
+
+def approve(context: BrowserContext, how: str) -> None:
+    api = Api(context, FIRST, SECOND)
+    page = context.new_page()
+    ask(page)
+    assert [tool["type"] for tool in api.asked[0]["tools"]] == ["mcp", "antiphon:file_search"]
+    items = page.locator("#pg-items")
+    shown = (
+        "Tools of dice",
+        "dice · roll(…)",
+        "herons",
+        "birds.md · 0.500",
+        "May dice · roll(…) be called?",
+    )
+    for told in shown:
+        expect(items).to_contain_text(told)
+    expect(page.locator("#pg-events")).to_contain_text("antiphon:mcp_call.in_progress")
+    assert broken_rules(page, how) == []
+    picture(page, f"receipts-{how}")
+    page.get_by_role("button", name="Approve").click()
+    expect(items).to_contain_text("A four.")
+    request = api.asked[1]
+    assert request["previous_response_id"] == "resp_1"
+    (answer,) = request["input"]
+    assert (answer["type"], answer["approve"]) == ("mcp_approval_response", True)
+    assert answer["approval_request_id"].startswith("mcpr_")
+    assert [tool["type"] for tool in request["tools"]] == ["mcp", "antiphon:file_search"]
+    expect(items).to_contain_text(f"Approved: {answer['approval_request_id']}")

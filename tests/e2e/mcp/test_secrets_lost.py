@@ -8,12 +8,11 @@ import pytest
 from responses_api.dispatch import AMQP_QUEUE, GENERATE
 from tests.e2e.mcp.conftest import SETTINGS
 from tests.e2e.mcp.secret import KEY, MARKER, PROMPT, TOKEN, ended, look, tool
+from tests.e2e.test_tiers import AMQP_VARIABLE
 from tests.support import searching
 from tests.support.client import Json
 from tests.support.mcp_server import RealMcpServer
 from tests.support.service import Service
-
-AMQP_VARIABLE = "ANTIPHON_TEST_AMQP_URL"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from responses_api.protocol.rounds import last_round_end
 from responses_api.protocol.score import perform
 from responses_api.protocol.sse import DONE, decode, frames_of, frames_to_data
 from tests.support.oracle import event_faults
-from tests.unit.workers.parts import ANY_PART, admission, call, text
+from tests.unit.workers.parts import ANY_PART, admission, call, fail, text
 from tests.unit.workers.told import final, kinds, new_emitter, of_kind, play, read_back, tell
 from workers.backends.parts import Part, Receipt, RoundEnd, Stop
 from workers.emitter import Emitter
@@ -80,10 +80,6 @@ def played(
     emitter = new_emitter(**options)
     play(emitter, parts, ends)
     return emitter
-
-
-def fail(emitter: Emitter) -> None:
-    emitter.fail(model_error("It broke."))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from responses_api.protocol.score import compose, perform
 from responses_api.protocol.sse import DONE, decode, encode, frames_to_data, numbered_frame
 from responses_api.protocol.truncation import Truncation
 from tests.unit.workers.builders import base_snapshot, counting_ids
+from tests.unit.workers.parts import fail
 from tests.unit.workers.told import play
 from workers.backends.parts import (
     AnnotationReport,
@@ -70,10 +71,6 @@ PARTS: st.SearchStrategy[Part] = st.one_of(
     st.builds(UsageReport, st.integers(0, 9), st.integers(0, 9)),
     st.sampled_from([Stop("stop"), Stop("length")]),
 )
-
-
-def fail(emitter: Emitter) -> None:
-    emitter.fail(model_error("It broke."))
 
 
 ENDS = st.sampled_from([Emitter.finish, Emitter.cancel, fail])
