@@ -1,7 +1,8 @@
 """Who reads files in this process: few at once, so that the slots of a worker are there for responses.
 
 A ticket says that something waits. Where as many readers as there may be are at work already, it has done its duty:
-they go on until nothing waits any more. No tenant has all of them: a long file takes minutes.
+they go on until nothing waits any more, and whoever is about to end looks once more. No tenant has all of them: a long
+file takes minutes.
 """
 
 import threading
@@ -24,6 +25,8 @@ _AT_ONCE: Final = 4
 _OF_ONE_TENANT: Final = 2
 """One slow file must not stop all others of its tenant; more would only share the same processor."""
 _readers: Final = threading.BoundedSemaphore(_AT_ONCE)
+_missed: Final = threading.Event()
+"""A ticket came while all readers were at work; some of them may have looked for the last time just before."""
 _taking: Final = threading.Lock()
 _reading: Final[Counter[uuid.UUID]] = Counter()
 """How many readers each tenant has, if any."""
@@ -31,16 +34,32 @@ _reading: Final[Counter[uuid.UUID]] = Counter()
 
 def read_files(is_ending: Callable[[], bool]) -> None:
     """Read what waits, tenant by tenant in turn, until nothing does or the worker is to end."""
-    if not _readers.acquire(blocking=False):
-        return
-    try:
-        after = None
-        while not is_ending() and (waiting := _take(after)) is not None:
-            with _counted(waiting.tenant_id):
-                lent(_read, waiting, is_ending)
-            after = waiting.tenant_id
-    finally:
-        _readers.release()
+    while not is_ending() and _begin():
+        try:
+            _read_all(is_ending)
+        finally:
+            _readers.release()
+        if not _missed.is_set():
+            return
+
+
+def _begin() -> bool:
+    """Be one of the readers, if there is room: what a ticket missed is seen to by whoever begins after it, or ends."""
+    is_free = _readers.acquire(blocking=False)
+    if not is_free:
+        _missed.set()
+        is_free = _readers.acquire(blocking=False)  # of one that ended before it could see that
+    if is_free:
+        _missed.clear()
+    return is_free
+
+
+def _read_all(is_ending: Callable[[], bool]) -> None:
+    after = None
+    while not is_ending() and (waiting := _take(after)) is not None:
+        with _counted(waiting.tenant_id):
+            lent(_read, waiting, is_ending)
+        after = waiting.tenant_id
 
 
 def _take(after: uuid.UUID | None) -> indexing.Waiting | None:

@@ -13,6 +13,7 @@ from responses_api.services.indexing import NewChunk, Waiting
 from tenants.models import Tenant
 from tenants.scoping import operator_scope, tenant_scope
 from tests.integration.builders import stored_file
+from tests.support.client import wait_until
 from workers import readers
 from workers.indexing import extraction
 
@@ -197,12 +198,33 @@ def test_the_long_files_of_a_tenant_stop_no_other_tenant(
     assert begun.acquire(timeout=10)
     short = stored_file(stranger_tenant)["id"]
     readers.read_files(lambda: False)
-    assert state(short)[0] == "processed"
+    wait_until(
+        lambda: state(short)[0] == "processed", timeout=10, what="the short file"
+    )  # by any of the readers
     assert not begun.acquire(blocking=False)
     may_end.set()
     for ticket in tickets:
         ticket.join(30)
     assert {state(file_id)[0] for file_id in long} == {"processed"}
+
+
+def test_a_ticket_that_comes_while_the_last_reader_looks_for_the_last_time_is_not_lost(
+    sent: list[str], monkeypatch: pytest.MonkeyPatch, friend_tenant: Tenant
+) -> None:
+    take_next, made = indexing.take_next, list[str]()
+
+    def take_and_be_late(*given: Any) -> Waiting | None:
+        found = take_next(*given)
+        if not made:
+            made.append(stored_file(friend_tenant)["id"])
+            readers.read_files(lambda: False)  # its ticket, which finds no reader free
+        return found
+
+    monkeypatch.setattr(readers, "_readers", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(readers, "index", lambda tenant_id, file_id, _: indexing.succeed(tenant_id, file_id))
+    monkeypatch.setattr(indexing, "take_next", take_and_be_late)
+    readers.read_files(lambda: False)
+    assert state(made[0])[0] == "processed"
 
 
 def test_a_reader_that_fails_leaves_the_file_for_another_try(
